@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
@@ -18,7 +16,7 @@ from elephan.report import pages
 from elephan.report.charts import Spot, TradeOff
 from elephan.report.figures import Curve, Figure, Panel, Traces, entry
 from elephan.report.matrix import Matrix
-from elephan.report.provenance import facts
+from elephan.report.provenance import asked
 from elephan.report.series import link_curve, throughput_curve
 from elephan.runs import Run
 
@@ -44,15 +42,11 @@ def comparison_report(found: Comparison, out: str | FilePath) -> FilePath:
         "tables": [_ranking(found), _numbers(found)],
         "assumptions": _assumptions(found),
         "toml": found.runs[0].scenario.to_toml(),
-        "provenance": [("command", _command()), *((k, v) for k, v in facts(found.runs) if k != "command")],
+        "provenance": asked(found.runs),
     }
     payloads = {"figures-data": {figure.id: figure.plotly() for figure in figures}}
     text = pages.render("comparison.html.j2", payloads, plotly=True, runs=found.runs, page=page)
     return pages.write(folder / "report.html", text)
-
-
-def _command() -> str:
-    return shlex.join([FilePath(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
 
 
 def _figures(found: Comparison) -> Iterator[Figure | None]:

@@ -1,22 +1,19 @@
-"""Sections of a report that all evaluations share: the runs' pages, the scenarios for copying, and provenance."""
+"""Sections of a report that all evaluations share: the runs' pages, and the scenarios for copying."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from typing import Any
 
 from elephan.evaluation.experiments import Experiment, RunSet
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve
-from elephan.report.views import RunView, ScenarioGroup, ScenarioRow
+from elephan.scenario import Scenario
 
 VIEW_BINS = 400
 
 
-def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") -> Iterator[RunView]:
+def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") -> Iterator[dict[str, Any]]:
     """For each scenario, the run with the smallest seed, listed under the first experiment that uses the scenario."""
     from elephan.metrics.reading import bottleneck, flow_names
 
@@ -28,12 +25,15 @@ def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") 
                 continue
             seen.add(scenario.hash)
             names = flow_names(run) if run.form.flows else []  # the scenario has only background traffic
-            windows = tuple(flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(names))
-            queue = (link_curve(run, bottleneck(run), "queue_mean", "queue", 6, VIEW_BINS),)
-            yield RunView(where + experiment.title, label, where + (scenario.title or label), windows, queue)
+            windows = [flow_curve(run, name, "cwnd", name, color, VIEW_BINS) for color, name in enumerate(names)]
+            yield {
+                "experiment": where + experiment.title, "label": label, "title": where + (scenario.title or label),
+                "windows": list(map(vars, windows)),
+                "queue": [vars(link_curve(run, bottleneck(run), "queue_mean", "queue", 6, VIEW_BINS))],
+            }  # fmt: skip
 
 
-def scenario_groups(experiments: Iterable[Experiment], runs: RunSet) -> Iterator[ScenarioGroup]:
+def scenario_groups(experiments: Iterable[Experiment], runs: RunSet) -> Iterator[dict[str, Any]]:
     """Each scenario that was run, listed under the first experiment that uses it."""
     seen: set[str] = set()
     for experiment in experiments:
@@ -48,19 +48,18 @@ def scenario_groups(experiments: Iterable[Experiment], runs: RunSet) -> Iterator
             seen.add(scenario.hash)
             wall_s = sum(float(run.manifest.get("wall_seconds", 0.0)) for run in replicates)
             seeds = ", ".join(str(run.seed) for run in replicates)
-            rows.append(ScenarioRow(scenario.hash, label, scenario.hash, seeds, f"{wall_s:.2f} s", scenario.to_toml()))
+            rows.append(scenario_row(scenario, label, seeds, f"{wall_s:.2f} s", scenario.hash))
         if rows:
-            yield ScenarioGroup(experiment.title, tuple(rows))
+            yield {"title": experiment.title, "rows": rows}
+
+
+def scenario_row(scenario: Scenario, label: str, seeds: str, wall: str, key: str) -> dict[str, str]:
+    """One scenario, for copying from the page."""
+    return {"key": key, "label": label, "hash": scenario.hash, "seeds": seeds, "wall": wall,
+            "toml": scenario.to_toml()}  # fmt: skip
 
 
 def warnings(runs: RunSet) -> list[str]:
     """Warnings of the runs without duplicates, each with one run that has it."""
     lines = (f"{run.manifest.get('title') or run.id}: {line}" for run in runs for line in run.warnings)
     return list(dict.fromkeys(lines))
-
-
-def provenance(runs: RunSet) -> list[tuple[str, str]]:
-    """The engine version of the runs, and the command that reproduces them."""
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
-    rows = [(name, value) for name, value in facts(runs) if name != "command"]
-    return [("command", command), *rows]

@@ -107,10 +107,10 @@ def lesson(judgment: Judgment) -> str:
 
 def write(results: Sequence[PaperResult], folder: Path) -> Scoreboard:
     """Write ``index.html`` into a folder; links are relative, so that the folder can be moved."""
-    from elephan import report
+    from elephan.report import pages
 
     board = Scoreboard(list(results), folder / "index.html")
-    report.scoreboard(_page(board), folder)
+    pages.write(board.report_path, pages.render("board.html.j2", {}, plotly=False, page=_page(board)))
     return board
 
 

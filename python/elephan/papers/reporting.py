@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elephan.evaluation.reporting import provenance, run_views, scenario_groups, warnings
+from elephan.evaluation.reporting import run_views, scenario_groups, scenario_row, warnings
 from elephan.evaluation.wording import spread
 from elephan.papers.abstract import abstract
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment
 from elephan.papers.tables import tables
-from elephan.report import stamps
-from elephan.report.paper import REPORT, BeyondView, KernelView, PaperPage, paper_report
-from elephan.report.views import RunView, ScenarioGroup, ScenarioRow
+from elephan.report import pages, stamps
+from elephan.report.charts import DataTable
+from elephan.report.figures import COLORS, Figure, entry
+from elephan.report.provenance import asked
 
 if TYPE_CHECKING:
     from elephan.papers.results import PaperResult
@@ -29,45 +30,67 @@ _IN_VIRTUAL_TIME = (
     "simulated, the engine simulates the path. These runs do not reproduce the paper; they show which of its claims "
     "hold today. A claim is judged if all of its runs exist."
 )
+REPORT = "report.html"
 VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not judged"}
 
 
 def write(result: PaperResult, out: Path) -> Path:
     """Write the report of a reproduced paper, unless it is up to date. Returns its path."""
-    paper, experiments = result.paper, result.paper.experiments.values()
+    experiments = result.paper.experiments.values()
     stamp = stamps.stamp(_made_from(result))
     if stamps.is_current(out, stamp):
         return out / REPORT
-    page = PaperPage(
-        id=paper.id,
-        title=paper.title,
-        reference=paper.reference,
-        selection=result.selection,
-        claims=[_row(judgment) | _kernel_cells(result, judgment) for judgment in result.claims],
-        totals=result.totals,
-        firm=result.firm,
-        figures=paper.figures(result.runs),
-        abstract=abstract(result.claims),
-        tables=list(tables(result.claims, paper.claims.experiments)),
-        views=[*run_views(experiments, result.runs), *_kernel_views(result)],
-        sensitivity=[_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
-        variants=[variant.title for variant in paper.variants],
-        other_runs=_other_runs(result),
-        assumptions=paper.assumptions,
-        scenarios=[*scenario_groups(experiments, result.runs), *_twins(result)],
-        provenance=provenance(result.runs),
-        phases=result.phases,
-        quick_note=paper.quick_note,
-        seed_checks=result.seed_checks,
-        within_noise=sum(judgment.within_noise for judgment in result.claims),
-        beyond=_beyond(result),
-        kernel=_kernel(result),
-        warnings=warnings(result.runs),
-        run_count=len(result.runs),
-        segments=f"{result.segments_delivered / 1e9:.2f} billion",
-        runs=result.runs,
-    )
-    return paper_report(page, out, stamp)
+    out.mkdir(parents=True, exist_ok=True)
+    stamps.remove(out)
+    shown = _shown(result)
+    # A figure is large, so it is drawn for the screen once.
+    payloads = {
+        "figures-data": {one.id: spec for each in shown.values() for one in each if (spec := one.plotly())},
+        "explorer-data": {"colors": COLORS, "runs": [*run_views(experiments, result.runs), *_kernel_views(result)]},
+    }
+    entries = {name: [_entry(figure, out) for figure in each] for name, each in shown.items()}
+    text = pages.render("paper.html.j2", payloads, plotly=True, runs=result.runs, page=_page(result) | entries)
+    path = pages.write(out / REPORT, text)
+    stamps.put(out, stamp, [REPORT, *(name for each in entries.values() for one in each for name in one["files"])])
+    return path
+
+
+def _shown(result: PaperResult) -> dict[str, list[Figure]]:
+    """The figures and tables of the page, by its section."""
+    from elephan.papers import kernel_figures
+
+    return {
+        "figures": list(result.paper.figures(result.runs)),
+        "tables": list(tables(result.claims, result.paper.claims.experiments)),
+        "beyond_figures": list(result.beyond.beyond.figures(result.beyond.runs)) if result.beyond else [],
+        "kernel_figures": list(kernel_figures.figures(result, result.kernel)) if result.kernel else [],
+    }
+
+
+def _entry(figure: Figure, out: Path) -> dict[str, Any]:
+    return entry(figure, out) | {"table": figure if isinstance(figure, DataTable) else None}
+
+
+def _page(result: PaperResult) -> dict[str, Any]:
+    """The page without its figures, by the names that ``paper.html.j2`` has."""
+    paper, experiments, firm = result.paper, result.paper.experiments.values(), result.firm
+    judged = firm["reproduced"] + firm["differs"]
+    claims = [_row(judgment) | _kernel_cells(result, judgment) for judgment in result.claims]
+    return {
+        "id": paper.id, "title": paper.title, "reference": paper.reference, "selection": result.selection,
+        "claims": claims, "experiments": list(dict.fromkeys(claim["experiment"] for claim in claims)),
+        "totals": result.totals, "judged": result.totals["reproduced"] + result.totals["differs"],
+        "firm": firm, "firm_share": round(100 * firm["reproduced"] / judged) if judged else None,
+        "abstract": abstract(result.claims), "quick_note": paper.quick_note,
+        "sensitivity": [_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
+        "variants": [variant.title for variant in paper.variants], "other_runs": _other_runs(result),
+        "assumptions": paper.assumptions, "provenance": asked(result.runs), "phases": result.phases,
+        "scenarios": [*scenario_groups(experiments, result.runs), *_twins(result)],
+        "seed_checks": result.seed_checks,
+        "within_noise": sum(judgment.within_noise for judgment in result.claims),
+        "beyond": _beyond(result), "kernel": _kernel(result), "warnings": warnings(result.runs),
+        "run_count": len(result.runs), "segments": f"{result.segments_delivered / 1e9:.2f} billion",
+    }  # fmt: skip
 
 
 def _made_from(result: PaperResult) -> dict[str, Any]:
@@ -93,12 +116,11 @@ def _other_runs(result: PaperResult) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-def _beyond(result: PaperResult) -> BeyondView | None:
+def _beyond(result: PaperResult) -> dict[str, Any] | None:
     answer = result.beyond
     if answer is None:
         return None
-    figures = tuple(answer.beyond.figures(answer.runs))
-    return BeyondView(answer.beyond.question, answer.beyond.why, answer.sentences, figures)
+    return {"question": answer.beyond.question, "why": answer.beyond.why, "sentences": answer.sentences}
 
 
 def _row(judgment: Judgment) -> dict[str, Any]:
@@ -126,16 +148,14 @@ def _kernel_cells(result: PaperResult, judgment: Judgment) -> dict[str, Any]:
     return {"kernel": found | {"verdict_text": VERDICTS[found["verdict"]]}}
 
 
-def _kernel_views(result: PaperResult) -> Iterator[RunView]:
+def _kernel_views(result: PaperResult) -> Iterator[dict[str, Any]]:
     if result.kernel is not None:
         yield from run_views(
             result.paper.experiments.values(), result.kernel.runs, f"in {result.kernel.plan.carrier.words}: "
         )
 
 
-def _kernel(result: PaperResult) -> KernelView | None:
-    from elephan.papers.kernel_figures import figures
-
+def _kernel(result: PaperResult) -> dict[str, Any] | None:
     column = result.kernel
     if column is None:
         return None
@@ -151,19 +171,13 @@ def _kernel(result: PaperResult) -> KernelView | None:
         }
         for outcome in shown
     ]
-    return KernelView(
-        totals=column.totals,
-        other=[name.removeprefix(f"{result.paper.id}.") for name in column.other_verdicts(result.claims)],
-        by_twin=[name.removeprefix(f"{result.paper.id}.") for name in column.by_twin(result.claims)],
-        host=column.host,
-        how=_IN_REAL_TIME if column.plan.carrier.alone else _IN_VIRTUAL_TIME,
-        words=column.plan.carrier.words,
-        differences=list(dict.fromkeys(lines)),
-        runs=rows,
-        not_run=len(column.outcomes) - len(shown),
-        left_out=[row.to_json() | {"count": len(row.labels)} for row in column.plan.left_out],
-        figures=figures(result, column),
-    )
+    ids = {"other": column.other_verdicts(result.claims), "by_twin": column.by_twin(result.claims)}
+    return {key: [name.removeprefix(f"{result.paper.id}.") for name in names] for key, names in ids.items()} | {
+        "totals": column.totals, "host": column.host, "words": column.plan.carrier.words,
+        "how": _IN_REAL_TIME if column.plan.carrier.alone else _IN_VIRTUAL_TIME,
+        "differences": list(dict.fromkeys(lines)), "runs": rows, "not_run": len(column.outcomes) - len(shown),
+        "left_out": [row.to_json() | {"count": len(row.labels)} for row in column.plan.left_out],
+    }  # fmt: skip
 
 
 def _sensitivity(row: dict[str, Any], paper_id: str) -> dict[str, Any]:
@@ -172,16 +186,15 @@ def _sensitivity(row: dict[str, Any], paper_id: str) -> dict[str, Any]:
     return row
 
 
-def _twins(result: PaperResult) -> Iterator[ScenarioGroup]:
+def _twins(result: PaperResult) -> Iterator[dict[str, Any]]:
     """Scenarios that were run in the kernel."""
-    made = [outcome for outcome in result.kernel.outcomes if outcome.run is not None] if result.kernel else []
-    rows: list[ScenarioRow] = []
-    for outcome in made:
-        scenario, seed = outcome.piece.twin.scenario, str(outcome.piece.scenario.seed)
-        takes = f"{outcome.piece.twin.duration_s:g} s"
-        key = f"kernel-{scenario.hash}"
-        if key not in {row.key for row in rows}:
-            rows.append(ScenarioRow(key, outcome.piece.label, scenario.hash, seed, takes, scenario.to_toml()))
+    rows: dict[str, dict[str, str]] = {}
+    for outcome in result.kernel.outcomes if result.kernel else ():
+        if outcome.run is not None:
+            twin, seed = outcome.piece.twin, str(outcome.piece.scenario.seed)
+            key = f"kernel-{twin.scenario.hash}"
+            rows.setdefault(key, scenario_row(twin.scenario, outcome.piece.label, seed, f"{twin.duration_s:g} s", key))
     if rows and result.kernel is not None:
         carrier = result.kernel.plan.carrier
-        yield ScenarioGroup(f"In {carrier.words} (elephan run scenario.toml --on {carrier.backend})", tuple(rows))
+        title = f"In {carrier.words} (elephan run scenario.toml --on {carrier.backend})"
+        yield {"title": title, "rows": list(rows.values())}

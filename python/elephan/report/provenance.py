@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.version import __version__
@@ -11,6 +14,16 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 Manifest = dict[str, Any]
+
+
+def command() -> str:
+    """The command that the reader typed."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
+
+
+def asked(runs: Iterable[Run]) -> list[tuple[str, str]]:
+    """The command, and the facts of the runs that it made or found."""
+    return [("command", command()), *((name, value) for name, value in facts(runs) if name != "command")]
 
 
 def facts(runs: Iterable[Run]) -> list[tuple[str, str]]:

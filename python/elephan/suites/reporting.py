@@ -3,8 +3,6 @@ single runs."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -15,6 +13,7 @@ from elephan.metrics.registry import get
 from elephan.report import pages
 from elephan.report.charts import Blob, Ellipses, LineChart, LinePanel, Points, far_apart
 from elephan.report.figures import entry
+from elephan.report.provenance import command
 from elephan.runs import Run, Store
 from elephan.suites.curves import Curve
 from elephan.suites.result import Evaluation, Outcome
@@ -175,7 +174,6 @@ def _cells(outcome: Outcome) -> dict[str, Any]:
 
 def _provenance(found: Sequence[Evaluation]) -> list[tuple[str, str]]:
     first = found[0]
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""
     by_backend = list({one.on: one for one in found}.values())
     created = sorted(str(m["created"]) for one in by_backend for m in one.manifests if "created" in m)
     rows = [
@@ -186,6 +184,6 @@ def _provenance(found: Sequence[Evaluation]) -> list[tuple[str, str]]:
         ("time of the runs", f"{sum(one.run_seconds for one in by_backend):.1f} s"),
         ("computed", f"{created[0]} to {created[-1]}" if created else ""),
         ("one run again", "elephan show RUN shows the scenario of a run; elephan run repeats it"),
-        ("command", command),
+        ("command", command()),
     ]
     return [(name, value) for name, value in rows if value]
