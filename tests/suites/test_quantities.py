@@ -13,7 +13,7 @@ from elephan.evaluation.relations import Allowed
 from elephan.evaluation.wording import Quantity
 from elephan.metrics.registry import get, registry
 from elephan.suites import load, names
-from elephan.suites.quantities import quantity
+from elephan.suites.evidence import quantity
 from elephan.suites.schema import CriterionTable
 
 CRITERIA = [(name, criterion) for name in names() for criterion in load(name).table.criterion]

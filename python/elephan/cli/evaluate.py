@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -84,6 +85,7 @@ def command(
     exit status is 0 unless --fail-on is given.
     """
     from elephan import runs
+    from elephan.report import pages
     from elephan.suites import document, evaluate, reporting, writing
     from elephan.suites.sides import sides
 
@@ -99,9 +101,9 @@ def command(
         )  # fmt: skip
     report = reporting.evaluation_report(found, out, runs.Store(store)) if out is not None else None
     if junit is not None:
-        writing.write(junit, writing.junit(found, fail_on))
+        pages.write(Path(junit), writing.junit(found, fail_on))
     if markdown is not None:
-        writing.write(markdown, writing.markdown(found))
+        pages.write(Path(markdown), writing.markdown(found))
     if as_json:
         documents = [document(one, report) for one in found]
         beside = [one.to_json() for one in sides(found)]
@@ -152,10 +154,7 @@ def _print(found: Sequence[Evaluation]) -> None:
     first = found[0]
     if len(found) == 1:
         changed = ["against"] if first.against is not None else []
-        rows = [
-            [s.name, s.title, s.verdict.replace("_", " "), *([(s.comparison or "–")] if changed else []), s.why]
-            for s in first.sections
-        ]
+        rows = [section.row(against=first.against is not None) for section in first.sections]
         common.print_table(first.suite.table.title, ["§", "section", "verdict", *changed, "why"], rows)
     else:
         rows = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 from elephan import metrics
 from elephan.comparison.paths import BACKGROUND
 from elephan.comparison.situations import LATE, OTHER, SUBJECT, Situation
+from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.measures import measured
 from elephan.metrics.reading import base_rtts_s, bottleneck, link_capacity_bits, measure_window, sample_times
 from elephan.runs import Run
 
@@ -54,16 +56,6 @@ class Observation:
         """True if the run is measured in sections."""
         return len(self.rates) > 1
 
-    @property
-    def goodput_mbps(self) -> float:
-        """Goodput of the algorithm's flows together, over the measurement window."""
-        return self.rates[WHOLE][0]
-
-    @property
-    def other_mbps(self) -> float | None:
-        """Goodput of the other flows together; ``None`` if there are no other flows."""
-        return self.rates[WHOLE][1]
-
 
 def observe(situation: Situation, seed: int, run: Run) -> Observation:
     """Measure one run."""
@@ -77,7 +69,7 @@ def observe(situation: Situation, seed: int, run: Run) -> Observation:
         (sum(found[name] for name in own), sum(found[name] for name in others) if others else None)
         for found in goodputs
     )
-    queue_ms = tuple(_or_none(metrics.mean_queue_delay_ms, run, window=part) for part in parts)
+    queue_ms = tuple(_or_none(run, "mean_queue_delay_ms", window=part) for part in parts)
     rtts = base_rtts_s(run, own)
     base_ms = 1e3 * sum(rtts.values()) / len(rtts)
     inflation = tuple(None if delay is None else (base_ms + delay) / base_ms for delay in queue_ms)
@@ -109,36 +101,33 @@ def _further(
     values: dict[str, Any] = {
         "share": mine / total if total > 0 else None,
         "jain": metrics.jain_index(list(goodputs.values())) if total > 0 else None,
-        "utilization": _or_none(metrics.utilization, run),
-        "loss_rate": _or_none(metrics.loss_rate, run),
+        "utilization": _or_none(run, "utilization"),
+        "loss_rate": _or_none(run, "loss_rate"),
         "rtt_p99_ms": rtts_ms.max() if len(rtts_ms) else None,
         "startup_s": _started(run, others if situation.against == LATE else own),
     }
     if situation.against == LATE:
-        values["convergence_s"] = _or_none(metrics.convergence_time_s, run, flows=[own[0], others[0]])
+        values["convergence_s"] = _or_none(run, "convergence_time_s", flows=[own[0], others[0]])
     if run.form.traffic:
-        values["background_mbps"] = metrics.short_flow_total_mbps(run, flows=_sources(run))
+        # Sources in the direction of the flows: the options' source, or all sources of a scenario.
+        names = [source.flow.name for source in run.form.traffic]
+        sources = [BACKGROUND] if BACKGROUND in names else names
+        values["background_mbps"] = measured(run, "short_flow_total_mbps", flows=sources)
         for name in ("mean_slowdown", "flow_duration_p50_ms", "flow_duration_p99_ms"):
-            values[f"background_{name}"] = _or_none(metrics.get(name), run, flows=_sources(run))
+            values[f"background_{name}"] = _or_none(run, name, flows=sources)
     return values
 
 
 def _started(run: Run, flows: Sequence[str]) -> float | None:
     """Median over flows of the time to 90 % of a flow's measured goodput, s."""
     try:
-        return float(median(metrics.startup_time_s(run, flows=flows).values()))
-    except metrics.MetricError:
+        return float(median(measured(run, "startup_time_s", flows=flows).values()))
+    except NotJudgedError:
         return None  # a flow delivered nothing
 
 
-def _sources(run: Run) -> list[str]:
-    """Sources of transfers in the direction of the flows: the options' source, or all sources of a scenario."""
-    names = [source.flow.name for source in run.form.traffic]
-    return [BACKGROUND] if BACKGROUND in names else names
-
-
-def _or_none(metric: Callable[..., Any], run: Run, **options: Any) -> float | None:
+def _or_none(run: Run, metric: str, **options: Any) -> float | None:
     try:
-        return float(metric(run, **options))
-    except metrics.MetricError:
+        return float(measured(run, metric, **options))
+    except NotJudgedError:
         return None  # nothing arrived in this part of the run, or a flow was not active

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.measures import measured
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -83,15 +84,9 @@ class RunSet:
         Raises:
             NotJudgedError: the metric is not defined for this run.
         """
-        from elephan import metrics
-
         key = (run.id, name, window, *sorted(options.items()))
         if key not in self._values:
-            opened = self._open(run.id)
-            try:
-                self._values[key] = metrics.get(name)(opened, window=window, **options)
-            except metrics.MetricError as error:
-                raise NotJudgedError(str(error)) from error
+            self._values[key] = measured(self._open(run.id), name, window=window, **options)
         return self._values[key]
 
     @property

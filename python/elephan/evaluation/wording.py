@@ -10,6 +10,11 @@ from elephan.metrics.registry import find
 _DIGITS = 4
 
 
+def spoken(verdict: str) -> str:
+    """A verdict or a change in words."""
+    return verdict.replace("_", " ")
+
+
 def number(value: float) -> str:
     """A number with four significant digits, in full up to a million."""
     if math.isinf(value):

@@ -52,6 +52,11 @@ class Interval(NamedTuple):
         """True if there is an interval."""
         return not self.reason
 
+    @property
+    def ends(self) -> dict[str, float | None]:
+        """``low`` and ``high`` for JSON; both are ``None`` without an interval."""
+        return {"low": self.low if self.known else None, "high": self.high if self.known else None}
+
 
 INFINITE = "a value is infinite"
 """Reason for a missing interval if an event did not occur with some seeds."""

@@ -13,8 +13,9 @@ from elephan.algorithm import Algorithm
 from elephan.evaluation.bench import Bench, Progress, budget_s
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError, catalog, own, transports
+from elephan.suites import drawn
 from elephan.suites.loading import load
-from elephan.suites.result import Evaluation
+from elephan.suites.result import Evaluation, outcomes
 from elephan.suites.schedule import Schedule
 from elephan.suites.suite import Subject, Suite
 
@@ -107,11 +108,12 @@ def _evaluations(schedule: Schedule) -> list[Evaluation]:
     notes = [note for note in (read.table.note, read.table.quick_note if quick else None) if note is not None]
     notes += dict.fromkeys(schedule.bench.notes)
     wall_s = time.monotonic() - schedule.bench.started_s
+    found_by = schedule.evidence
     return [
-        Evaluation.of(
-            read, subject, schedule.against, found[subject.label], quick=quick, on=schedule.bench.on, notes=notes,
-            wall_seconds=wall_s, manifests=schedule.evidence.runs, trade_offs=schedule.trade_offs(subject),
-            curves=schedule.curves(subject),
+        Evaluation(
+            read, subject, schedule.against, quick, schedule.bench.on, outcomes(read, found[subject.label]),
+            tuple(notes), wall_s, found_by.runs, tuple(drawn.trade_offs(found_by, read, subject, quick=quick)),
+            tuple(drawn.curves(found_by, read, subject, quick=quick)),
         )
         for subject in schedule.subjects
     ]  # fmt: skip

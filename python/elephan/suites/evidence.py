@@ -1,4 +1,7 @@
-"""Values from runs, by scenario and seed. Each run is read once, and its tables are released afterwards."""
+"""Values of criteria: for each seed, a value from the numbers of one run or of two runs, and the quantity that it is.
+
+Each run is read once, and its tables are released afterwards.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.measures import Probe
 from elephan.evaluation.templates import filled
+from elephan.evaluation.wording import Quantity, quantity_of
+from elephan.metrics.friendliness import fraction_lost
+from elephan.metrics.registry import get
 from elephan.scenario import Scenario
-from elephan.suites.measures import Probe, baseline_probe, compared, divisor, probe
-from elephan.suites.schema import CriterionTable
+from elephan.scenario.units import parse_positive_time, parse_rate
+from elephan.suites.schema import BaselineTable, CriterionTable
 from elephan.suites.suite import Cell, Subject, Suite
 
 if TYPE_CHECKING:
     from elephan.runs import Run
+
+_PER = {"rtt": "base RTTs", "rate": "of the rate"}
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,7 @@ class Case:
     Attributes:
         suite: suite of the criterion.
         criterion: the judged criterion.
-       cell: the cell.
+        cell: the cell.
         id: id of the criterion.
         subject: the algorithm that is judged.
     """
@@ -53,10 +62,31 @@ class Case:
         other = self.subject if stated.algorithm == f"{{{judges}}}" else Subject(spec, spec)
         return self.suite.scenario(experiment, self.cell, other)
 
+    @cached_property
+    def probes(self) -> list[tuple[Scenario, Probe]]:
+        """Numbers that are read from the value's run and from that of the baseline."""
+        stated, baseline = self.criterion, self.criterion.baseline
+        options = (stated.over, stated.link, stated.window)
+        found = [(self.scenario, Probe(stated.metric, stated.flows, *options))]
+        if self.baseline is not None and baseline is not None:
+            flows = stated.flows if baseline.flows is None else baseline.flows
+            found.append((self.baseline, Probe(stated.metric, flows, *options)))
+        return found
+
     @property
     def scenarios(self) -> list[Scenario]:
         """All scenarios that the value needs, with the first seed."""
-        return [self.scenario] if self.baseline is None else [self.scenario, self.baseline]
+        return [scenario for scenario, _ in self.probes]
+
+    @property
+    def divisor(self) -> float:
+        """The number by which values are divided, in the unit of the metric."""
+        if self.criterion.per is None:
+            return 1.0
+        if self.criterion.per == "rate":
+            return parse_rate(self.cell.values["rate"]) / 1e6
+        unit_ps = 1e9 if get(self.criterion.metric).unit == "ms" else 1e12
+        return parse_positive_time(self.cell.values["rtt"]) / unit_ps
 
 
 @dataclass
@@ -68,17 +98,10 @@ class Evidence:
     _wanted: dict[str, set[Probe]] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
 
-    def want(self, cases: Iterable[Case]) -> None:
-        """Register the values to read from the runs of some cases."""
-        for case in cases:
-            self._wanted.setdefault(case.scenario.hash, set()).add(probe(case.criterion))
-            if case.baseline is not None and case.criterion.baseline is not None:
-                beside = baseline_probe(case.criterion, case.criterion.baseline)
-                self._wanted.setdefault(case.baseline.hash, set()).add(beside)
-
-    def want_of(self, scenario: Scenario, probes: Iterable[Probe]) -> None:
-        """Register additional values to read from a scenario's runs."""
-        self._wanted.setdefault(scenario.hash, set()).update(probes)
+    def want(self, probes: Iterable[tuple[Scenario, Probe]]) -> None:
+        """Register values to read from the runs of scenarios."""
+        for scenario, one in probes:
+            self._wanted.setdefault(scenario.hash, set()).add(one)
 
     def add(self, run: Run) -> None:
         """Read the registered values of a run."""
@@ -97,22 +120,20 @@ class Evidence:
         """True if the run was added."""
         return (scenario.hash, seed) in self._ids
 
-    def seeds(self, scenario: Scenario) -> list[int]:
-        """Seeds of the added runs of a scenario."""
-        return sorted(seed for name, seed in self._ids if name == scenario.hash)
-
     def ids(self, case: Case, seeds: Sequence[int]) -> list[str]:
         """Ids of the added runs of a case."""
         found = ((scenario.hash, seed) for scenario in case.scenarios for seed in seeds)
         return [self._ids[key] for key in found if key in self._ids]
 
-    def read(self, scenario: Scenario, seed: int, one: Probe) -> tuple[str, float]:
-        """The id of an added run, and the value of a probe.
-
-        Raises:
-            NotJudgedError: the value is not defined.
-        """
-        return self._ids[scenario.hash, seed], self._value(scenario, seed, one)
+    def rows(self, scenario: Scenario, probes: Sequence[Probe]) -> list[tuple[str, int, list[float]]]:
+        """Run id, seed and values of each added run of a scenario in which all values are defined."""
+        rows = []
+        for seed in sorted(seed for name, seed in self._ids if name == scenario.hash):
+            values = [self._values[scenario.hash, seed, one] for one in probes]
+            known = [value for value in values if not isinstance(value, str)]
+            if len(known) == len(values):  # the criteria report the reason of an undefined value
+                rows.append((self._ids[scenario.hash, seed], seed, known))
+        return rows
 
     def sample(self, case: Case, seeds: Sequence[int]) -> list[float]:
         """Values of a case, one for each seed.
@@ -120,18 +141,58 @@ class Evidence:
         Raises:
             NotJudgedError: a value is not defined.
         """
-        criterion, parts = case.criterion, []
-        share = divisor(criterion, case.cell.values)
-        for seed in seeds:
-            value = self._value(case.scenario, seed, probe(criterion))
-            if case.baseline is not None and criterion.baseline is not None:
-                beside = self._value(case.baseline, seed, baseline_probe(criterion, criterion.baseline))
-                value = compared(criterion.baseline.kind, value, beside)
-            parts.append(value / share)
-        return parts
+        return [self._value(case, seed) / case.divisor for seed in seeds]
 
-    def _value(self, scenario: Scenario, seed: int, one: Probe) -> float:
-        found = self._values[scenario.hash, seed, one]
-        if isinstance(found, str):
-            raise NotJudgedError(found)
-        return found
+    def _value(self, case: Case, seed: int) -> float:
+        found = []
+        for scenario, one in case.probes:
+            value = self._values[scenario.hash, seed, one]
+            if isinstance(value, str):
+                raise NotJudgedError(value)
+            found.append(value)
+        return found[0] if case.criterion.baseline is None else _compared(case.criterion.baseline.kind, *found)
+
+
+def _compared(kind: str, value: float, baseline: float) -> float:
+    """A value relative to the baseline's value: difference, ratio, or fraction lost or gained, by ``kind``.
+
+    Raises:
+        NotJudgedError: the divisor is 0.
+    """
+    try:
+        if kind in ("lost", "gained"):
+            return fraction_lost(baseline, value, more_is_better=kind == "lost")
+        return value / baseline if kind == "ratio" else value - baseline
+    except ZeroDivisionError:
+        raise NotJudgedError("the value that it is compared with is 0") from None
+
+
+def quantity(criterion: CriterionTable) -> Quantity:
+    """The quantity of a criterion's values, limit and margin, in words and with its unit.
+
+    The name of its metric is not enough, since a criterion may divide the metric, or compare it with a second run: 0.2
+    of ``goodput_mbps`` are a fifth of a goodput and not 0.2 Mbit/s.
+    """
+    metric = quantity_of(criterion.metric)
+    flows = " and ".join(criterion.flows or ())
+    name = f"{metric.name} of {flows}" if flows else metric.name
+    unit = metric.unit if criterion.per is None else _PER[criterion.per]
+    baseline = criterion.baseline
+    if baseline is None:
+        return Quantity(name, unit)
+    if baseline.kind == "lost":
+        return Quantity(f"{metric.name} lost by {flows}" if flows else f"{metric.name} lost", "%", 100.0)
+    if baseline.kind == "gained":
+        return Quantity(f"share added to the {name}", "%", 100.0)
+    if baseline.kind == "ratio":
+        return Quantity(f"{name} relative to {_other(baseline)}")
+    return Quantity(f"{name} above that of {_other(baseline)}", unit)
+
+
+def _other(baseline: BaselineTable) -> str:
+    """The run or the flows with which a criterion compares."""
+    if baseline.experiment is not None:
+        return baseline.experiment
+    if "{" not in baseline.algorithm:
+        return baseline.algorithm
+    return " and ".join(baseline.flows) if baseline.flows else "the baseline"

@@ -18,7 +18,7 @@ from elephan.scenario import ScenarioError, reading
 from elephan.scenario.errors import join_path
 from elephan.scenario.schema import field_names
 from elephan.scenario.words import hint
-from elephan.suites.curves import axis_of
+from elephan.suites.drawn import axis_of
 from elephan.suites.schema import TABLES, CriterionTable, CurveTable, SuiteTable
 from elephan.suites.suite import Cell, Subject, Suite
 

@@ -8,17 +8,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from elephan.evaluation.wording import Quantity
+from elephan.evaluation.wording import Quantity, spoken
 from elephan.metrics.registry import get
 from elephan.report import pages
 from elephan.report.charts import Blob, Ellipses, LineChart, LinePanel, Points, far_apart
 from elephan.report.figures import entry
 from elephan.report.provenance import command
 from elephan.runs import Run, Store
-from elephan.suites.curves import Curve
+from elephan.suites.drawn import Curve, TradeOff
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.sides import Sides, Value, sides
-from elephan.suites.tradeoffs import TradeOff
 from elephan.suites.words import paragraph, said_of
 from elephan.version import __version__
 
@@ -90,13 +89,13 @@ def _charts(found: Sequence[Evaluation]) -> Iterator[LineChart]:
 
 def _points(series: str, curve: Curve, style: int) -> Points:
     x, means = [place.at for place in curve.places], [place.mean for place in curve.places]
-    low, high = ([getattr(mean, end) if mean.known else None for mean in means] for end in ("low", "high"))
+    low, high = ([mean.ends[end] for mean in means] for end in ("low", "high"))
     name = series if curve.flow is None else f"{series}: {curve.flow}"
     return Points(name, x, [mean.value for mean in means], low, high, style)
 
 
 def _blob(series: str, found: TradeOff) -> Blob:
-    x, y = [point.delay for point in found.points], [point.goodput for point in found.points]
+    x, y = found.coordinates
     try:
         contour = found.ellipse().contour()
     except ValueError:  # too few points, or equal points: they are drawn without an ellipse
@@ -121,15 +120,14 @@ def _matrix(found: Sequence[Evaluation]) -> dict[str, Any]:
 
 
 def _said(verdict: str, change: str | None) -> str:
-    said = verdict.replace("_", " ")
-    return said if change is None else f"{said}, {change.replace('_', ' ')}"
+    return ", ".join(map(spoken, filter(None, (verdict, change))))
 
 
 def _sides(found: Sides) -> dict[str, Any]:
     rows = []
     for one in found.differences:
         quantity = found.evaluations[0].outcome(one.criterion).quantity
-        values = [x for value in one.values for x in (value.verdict.replace("_", " "), _ends(quantity, value))]
+        values = [x for value in one.values for x in (spoken(value.verdict), _ends(quantity, value))]
         rows.append([one.criterion, one.cell, quantity.name, *values])
     backends = [x for name in found.backends for x in (f"{name}: verdict", f"{name}: value")]
     title = f"Where the backends differ: {found.algorithm}"
@@ -162,8 +160,8 @@ def _cells(outcome: Outcome) -> dict[str, Any]:
         found = judged.found
         plain = outcome.quantity.plain
         ends = [plain(found.low), plain(found.high)] if found.known else ["–", "–"]
-        said = judged.verdict.replace("_", " ")
-        why = judged.why if compared is None else f"{judged.why}; {compared.change.replace('_', ' ')}: {compared.why}"
+        said = spoken(judged.verdict)
+        why = judged.why if compared is None else f"{judged.why}; {spoken(compared.change)}: {compared.why}"
         row = [cell.case.cell.name, plain(found.value), *ends, str(judged.seeds), said, why, " ".join(cell.runs)]
         rows.append(row)
     unit = f" ({outcome.quantity.unit})" if outcome.quantity.unit else ""

@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from elephan.evaluation.verdicts import FORCED, Change, Compared, Verdict
-from elephan.evaluation.wording import Quantity
-from elephan.suites.curves import Curve
-from elephan.suites.quantities import quantity
+from elephan.evaluation.wording import Quantity, spoken
+from elephan.suites.drawn import Curve, TradeOff
+from elephan.suites.evidence import quantity
 from elephan.suites.schedule import Found
 from elephan.suites.schema import CriterionTable, ObligationTable
 from elephan.suites.suite import Subject, Suite, criteria_of
-from elephan.suites.tradeoffs import TradeOff
 
 WORST: tuple[Verdict, ...] = ("fail", "concern", "not_settled", "pass", "not_judged")
 """Verdicts from the most to the least decisive."""
@@ -85,7 +84,7 @@ class Outcome:
         said = self.worst.judged.why
         if len(self.cells) > 1:
             same = sum(cell.judged is not None and cell.judged.verdict == self.verdict for cell in self.cells)
-            said += f" ({same} of {len(self.cells)} cells: {self.verdict.replace('_', ' ')})"
+            said += f" ({same} of {len(self.cells)} cells: {spoken(self.verdict)})"
         if missing:
             reasons = dict.fromkeys(cell.why for cell in missing)
             said += f"; {len(missing)} of {len(self.cells)} cells without a verdict: {'; '.join(reasons)}"
@@ -130,18 +129,14 @@ class Outcome:
         """The criterion in the form that ``--json`` prints."""
         criterion, worst = self.criterion, self.worst
         found = None if worst is None or worst.judged is None else worst.judged.found
-        known = found is not None and found.known
-        limit = list(criterion.range) if criterion.range is not None else criterion.limit
         return {
             "id": criterion.id, "section": criterion.section, "force": criterion.force, "text": criterion.text,
             "experiment": criterion.experiment, "metric": criterion.metric,
             "quantity": self.quantity.name, "unit": self.quantity.unit, "scale": self.quantity.scale,
-            "value": None if found is None else found.value,
-            "low": found.low if found is not None and known else None,
-            "high": found.high if found is not None and known else None,
-            "relation": criterion.relation, "limit": limit, "reason": criterion.reason, "verdict": self.verdict,
-            "why": self.said, "weak": bool(self.weak), "comparison": self.comparison, "evidence": self.runs,
-            "cells": [_cell_json(cell) for cell in self.cells],
+            "value": None, "low": None, "high": None, **({} if found is None else {"value": found.value, **found.ends}),
+            "relation": criterion.relation, "limit": list(criterion.range or ()) or criterion.limit,
+            "reason": criterion.reason, "verdict": self.verdict, "why": self.said, "weak": bool(self.weak),
+            "comparison": self.comparison, "evidence": self.runs, "cells": [_cell_json(cell) for cell in self.cells],
         }  # fmt: skip
 
 
@@ -158,16 +153,19 @@ def _cell_json(cell: Found) -> dict[str, Any]:
     if cell.left_out:
         row["verdict"] = "not_settled"
     if judged is not None:
-        found = judged.found
-        row |= {"verdict": judged.verdict, "value": found.value, "seeds": judged.seeds}
-        row |= {"low": found.low if found.known else None, "high": found.high if found.known else None}
+        row |= {"verdict": judged.verdict, "value": judged.found.value, "seeds": judged.seeds, **judged.found.ends}
     if compared is not None:
         difference = compared.difference
         row["comparison"] = {
-            "change": compared.change, "difference": difference.value, "why": compared.why,
-            "low": difference.low if difference.known else None, "high": difference.high if difference.known else None,
+            "change": compared.change, "difference": difference.value, "why": compared.why, **difference.ends,
         }  # fmt: skip
     return row
+
+
+def outcomes(suite: Suite, found: Sequence[Found]) -> tuple[Outcome, ...]:
+    """Outcomes of all criteria from the verdicts of cells."""
+    by_id = {criterion.id: [one for one in found if one.case.id == criterion.id] for criterion in suite.table.criterion}
+    return tuple(Outcome(criterion, tuple(by_id[criterion.id])) for criterion in criteria_of(suite))
 
 
 @dataclass(frozen=True)
@@ -196,6 +194,11 @@ class Section:
         """The worst change of the section's criteria."""
         found = [outcome.comparison for outcome in self.outcomes if outcome.comparison is not None]
         return min(found, key=WORST_CHANGE.index) if found else None
+
+    def row(self, *, against: bool) -> list[str]:
+        """The line of a table: name, title, verdict, the comparison if there is a baseline, and the reason."""
+        compared = [spoken(self.comparison or "–")] if against else []
+        return [self.name, self.title, spoken(self.verdict), *compared, self.why]
 
     @property
     def why(self) -> str:
@@ -239,22 +242,6 @@ class Evaluation:
     manifests: Sequence[Mapping[str, Any]]
     trade_offs: tuple[TradeOff, ...] = ()
     curves: tuple[Curve, ...] = ()
-
-    @classmethod
-    def of(
-        cls, suite: Suite, subject: Subject, against: Subject | None, found: Sequence[Found], *, quick: bool, on: str,
-        notes: Sequence[str], wall_seconds: float, manifests: Sequence[Mapping[str, Any]],
-        trade_offs: Sequence[TradeOff] = (), curves: Sequence[Curve] = (),
-    ) -> Evaluation:  # fmt: skip
-        """An evaluation from the verdicts of cells."""
-        outcomes = tuple(
-            Outcome(criterion, tuple(one for one in found if one.case.id == criterion.id))
-            for criterion in criteria_of(suite)
-        )
-        return cls(
-            suite, subject, against, quick, on, outcomes, tuple(notes), wall_seconds, manifests, tuple(trade_offs),
-            tuple(curves),
-        )  # fmt: skip
 
     @property
     def name(self) -> str:

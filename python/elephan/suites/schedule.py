@@ -20,9 +20,8 @@ from elephan.evaluation.verdicts import Compared, Judged, compare, judge
 from elephan.metrics.statistics import INFINITE, Interval
 from elephan.runs.work import work
 from elephan.scenario import Scenario, ScenarioError
-from elephan.suites import curves, tradeoffs
-from elephan.suites.evidence import Case, Evidence
-from elephan.suites.quantities import quantity
+from elephan.suites import drawn
+from elephan.suites.evidence import Case, Evidence, quantity
 from elephan.suites.schema import FORCES
 from elephan.suites.suite import Subject, Suite, criteria_of
 
@@ -143,14 +142,6 @@ class Schedule:
             self._others[case] = Case(case.suite, case.criterion, case.id, case.cell, self.against)
         return [self._others[case]]
 
-    def trade_offs(self, subject: Subject) -> list[tradeoffs.TradeOff]:
-        """Trade-offs of one algorithm, from the completed runs."""
-        return tradeoffs.trade_offs(self.evidence, self.suite, subject, quick=self.quick)
-
-    def curves(self, subject: Subject) -> list[curves.Curve]:
-        """Curves of one algorithm, from the completed runs."""
-        return curves.curves(self.evidence, self.suite, subject, quick=self.quick)
-
     # ---- time ----
 
     def _within_budget(self, cases: Sequence[Case]) -> list[Case]:
@@ -180,9 +171,8 @@ class Schedule:
 
     def _make(self, cases: Sequence[Case], seeds: Sequence[int]) -> None:
         """Run the replicates of some cases, seed by seed, and read their values."""
-        self.evidence.want([one for case in cases for one in (case, *self._beside(case))])
-        tradeoffs.want(self.evidence, self.suite, self.subjects, quick=self.quick)
-        curves.want(self.evidence, self.suite, self.subjects, quick=self.quick)
+        self.evidence.want(probe for case in cases for one in (case, *self._beside(case)) for probe in one.probes)
+        self.evidence.want(drawn.wanted(self.suite, self.subjects, quick=self.quick))
         runs = self._order({one.hash: one for case in cases for one in self._scenarios(case)}.values(), seeds)
         until_s = math.inf if self.bench.budget_s is None else self.bench.started_s + self.bench.budget_s
         if runs and not self.bench.make(runs, self.evidence.add, until_s, self.progress) and not self.bench.refused:

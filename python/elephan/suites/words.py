@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from elephan.evaluation.wording import spoken
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.sides import Difference, Sides
 
@@ -66,7 +67,7 @@ def _difference(found: Sides, one: Difference) -> str:
     where = f" at {one.cell}" if one.cell else ""
     quantity = found.evaluations[0].outcome(one.criterion).quantity
     values = ", ".join(
-        f"{name} {quantity.amount(value.value)} ({value.verdict.replace('_', ' ')})"
+        f"{name} {quantity.amount(value.value)} ({spoken(value.verdict)})"
         for name, value in zip(found.backends, one.values, strict=True)
     )
     return f"{one.criterion}{where}: {quantity.name} {values}"
@@ -102,7 +103,7 @@ def _at(outcome: Outcome) -> str:
 
 def _comparison(found: Evaluation, against: str) -> str:
     changes = [outcome.comparison for outcome in found.outcomes if outcome.comparison is not None]
-    counted = [f"{changes.count(word)} {word.replace('_', ' ')}" for word in ("better", "worse", "same", "not_settled")]
+    counted = [f"{changes.count(word)} {spoken(word)}" for word in ("better", "worse", "same", "not_settled")]
     worse = [outcome.criterion.id for outcome in found.outcomes if outcome.comparison == "worse"]
     named = f"; worse in {', '.join(worse[:_SHOWN])}{' and others' if len(worse) > _SHOWN else ''}" if worse else ""
     return f"Against {against}: {', '.join(counted)}{named}."

@@ -1,15 +1,39 @@
-"""Files of an evaluation for other programs, Markdown for pull requests and JUnit for CI systems."""
+"""An evaluation for other programs: JSON, Markdown for pull requests, and JUnit for CI systems."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+from elephan.evaluation.wording import spoken
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.sides import sides
 from elephan.suites.words import paragraph, said_of
-from elephan.writing import whole_file
+
+
+def document(found: Evaluation, report: str | Path | None = None) -> dict[str, Any]:
+    """The document of ``--json``."""
+    return {
+        "suite": found.suite.id, "algorithm": found.subject.label,
+        "against": None if found.against is None else found.against.label, "quick": found.quick, "backend": found.on,
+        "answer": paragraph(found),
+        "criteria": [outcome.to_json() for outcome in found.outcomes] + [
+            {"id": None, "section": row.section, "force": row.force, "text": row.text, "metric": None,
+             "value": None, "low": None, "high": None, "limit": None, "verdict": "not_judged", "evidence": [],
+             "weak": False, "comparison": None, "why": row.reason}
+            for row in found.suite.table.obligation
+        ],
+        "sections": [
+            {"section": s.name, "title": s.title, "verdict": s.verdict, "comparison": s.comparison, "why": s.why}
+            for s in found.sections
+        ],
+        "trade_offs": [one.to_json() for one in found.trade_offs],
+        "curves": [one.to_json() for one in found.curves],
+        "totals": found.totals, "runs": len(found.manifests), "notes": list(found.notes),
+        "wall_seconds": found.wall_seconds, "report": None if report is None else str(report),
+    }  # fmt: skip
 
 
 def markdown(found: Sequence[Evaluation]) -> str:
@@ -19,10 +43,8 @@ def markdown(found: Sequence[Evaluation]) -> str:
     for one in found:
         rows = ["| § | section | verdict |" + (" against |" if one.against else "") + " why |"]
         rows.append("| --- " * (5 if one.against else 4) + "|")
-        for section in one.sections:
-            changed = [(section.comparison or "–").replace("_", " ")] if one.against else []
-            cells = [section.name, section.title, section.verdict.replace("_", " "), *changed, section.why]
-            rows.append("| " + " | ".join(_escaped(cell) for cell in cells) + " |")
+        lines = [section.row(against=one.against is not None) for section in one.sections]
+        rows += ["| " + " | ".join(map(_escaped, line)) + " |" for line in lines]
         notes = [f"*{note}*" for note in one.notes]
         title = f"## {one.name}: {one.suite.table.title}"
         parts.append("\n\n".join([title, _plain(paragraph(one)), "\n".join(rows), *notes]))
@@ -56,10 +78,10 @@ def junit(found: Sequence[Evaluation], fail_on: str | None = None) -> str:
             criterion = outcome.criterion
             case = _case(suite, one, criterion.section, criterion.id)
             if outcome in failures:
-                why = f"{outcome.verdict.replace('_', ' ')}: {outcome.said}"
+                why = f"{spoken(outcome.verdict)}: {outcome.said}"
                 ElementTree.SubElement(case, "failure", message=why).text = f"{criterion.text} ({criterion.reason})"
             elif outcome in skipped:
-                ElementTree.SubElement(case, "skipped", message=f"{outcome.verdict.replace('_', ' ')}: {outcome.said}")
+                ElementTree.SubElement(case, "skipped", message=f"{spoken(outcome.verdict)}: {outcome.said}")
         for row in one.suite.table.obligation:
             case = _case(suite, one, row.section, row.text)
             ElementTree.SubElement(case, "skipped", message=f"not judged: {row.reason}")
@@ -79,12 +101,3 @@ def _fails(outcome: Outcome, fail_on: str | None) -> bool:
 
 def _skipped(outcome: Outcome) -> bool:
     return outcome.verdict in ("not_settled", "not_judged")
-
-
-def write(path: str | Path, text: str) -> Path:
-    """Write a file atomically, and return its path."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(target) as place:
-        place.write_text(text, encoding="utf-8")
-    return target
