@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from elephan._engine import Delivery as Delivery
     from elephan._engine import Lost as Lost
     from elephan._engine import Restart as Restart
+    from elephan._engine import Sample as Sample
     from elephan._engine import Sent as Sent
     from elephan._engine import Signal as Signal
     from elephan._engine import Start as Start
@@ -120,6 +121,7 @@ _HOMES = {
     "RunError": "elephan.runs",
     "RunFailedError": "elephan.runs",
     "RunMemoryError": "elephan.runs",
+    "Sample": "elephan._engine",
     "Scenario": "elephan.scenario",
     "ScenarioError": "elephan.scenario",
     "Sent": "elephan._engine",
@@ -176,6 +178,7 @@ __all__ = [
     "RunError",
     "RunFailedError",
     "RunMemoryError",
+    "Sample",
     "Scenario",
     "ScenarioError",
     "Sent",

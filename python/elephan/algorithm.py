@@ -106,7 +106,7 @@ class Algorithm(ABC):
 
     def on_sample(self, ack: Ack) -> None:
         """Handles a Linux host's sample of an ACK that begins a recovery, before `on_congestion` (``pkts_acked``);
-        `on_ack` follows for the same ACK."""
+        `on_ack` follows for the same ACK. Of the ACK's other fields, only its time and its RTTs are known here."""
 
     def takes_reduction(self) -> bool:
         """True once after the class has decided on an ACK to reduce its window although no segment was lost or marked.

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 import elephan
-from elephan import backends, runs
+from elephan import _engine, backends, runs
+from elephan.export.recording import Recorder
+from elephan.export.rust import skeleton
 from elephan.runs import Store, SweepError
 from elephan.scenario import Scenario, ScenarioError
 
@@ -113,6 +115,67 @@ def test_a_linux_host_tells_of_pauses_and_of_losses_in_a_reduction() -> None:
     result(Listener, stack={"base": "linux", "ecn": True}, queue="codel", loss="2%", duration="20 s")
     assert all(window >= 1 for window in heard["on_loss_in_reduction"])
     assert heard["on_loss_in_reduction"]
+
+
+def heard_on(**more: Any) -> dict[str, list[tuple[Any, ...]]]:
+    """The arguments of every callback of a class that defines them all, by name."""
+    heard: dict[str, list[tuple[Any, ...]]] = {}
+
+    class Steady(Quiet):
+        def on_start(self, start: elephan.Start) -> None:
+            super().on_start(start)
+            self.window = 40.0
+
+    def noted(name: str) -> Callable[..., Any]:
+        def callback(self: elephan.Algorithm, *given: Any) -> Any:
+            heard.setdefault(name, []).append(given)
+            return getattr(Steady, name)(self, *given)
+
+        return callback
+
+    names = [*_engine.callbacks(), "takes_reduction"]
+    result(type("Listener", (Steady,), {name: noted(name) for name in names}), **more)
+    return heard
+
+
+def test_every_event_of_the_engine_arrives() -> None:
+    marks: dict[str, Any] = {"stack": {"base": "linux", "ecn": True}, "queue": "codel", "duration": "20 s"}
+    pauses = {"rate": "4 Mbit/s", "on": "300 ms", "off": "2 s", "times": "constant"}
+    reordered = heard_on(**marks, reorder={"share": 0.02, "delay": "60 ms"})
+    idle = heard_on(application=pauses, stack="rfc6675")
+    heard = reordered | idle | heard_on(application=pauses) | heard_on(stack="rfc6675", loss="20%")
+    assert set(heard) - {"takes_reduction"} == set(_engine.callbacks())
+
+    (first,) = reordered["on_sample"][0]
+    (following,) = next(given for given in reordered["on_ack"] if given[0].now == first.now)
+    assert (first.sample.window, following.sample.then) == (40.0, "repair")
+    assert pickle.loads(pickle.dumps(following)).sample.una == first.sample.una
+    assert heard_on(stack="rfc6675")["on_ack"][0][0].sample is None
+
+
+def test_a_class_has_a_method_for_each_event_and_the_recorder_passes_each_on() -> None:
+    asked = {"takes_reduction", "observe"}
+    methods = {name for name, value in vars(elephan.Algorithm).items() if callable(value) and not name.startswith("_")}
+    assert methods - asked == set(_engine.callbacks())
+    assert methods - {"observe"} <= set(vars(Recorder))
+    assert set(skeleton._EVENTS) == set(_engine.callbacks()) - {"on_ack"}
+
+
+def test_a_reduction_that_a_class_asks_for_is_told_as_a_mark_is() -> None:
+    causes: list[str] = []
+
+    class Asking(Quiet):
+        asked = False
+
+        def takes_reduction(self) -> bool:
+            self.asked, asks = True, not self.asked
+            return asks
+
+        def on_congestion(self, told: elephan.Signal) -> None:
+            causes.append(told.cause)
+
+    result(Asking)
+    assert causes == ["ecn"]
 
 
 def test_an_answer_that_is_no_truth_value_is_named() -> None:

@@ -2,20 +2,75 @@
 //! converted on access. The structures can also be constructed by keyword, so that an algorithm can be tested without a
 //! simulation.
 
-use elephan_cc::linux::Restart;
+use elephan_cc::linux::{Recovery, Restart, Sample};
 use elephan_cc::{Ack, Cause, Delivery, Detail, Lost, Sent, Signal, Start};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A frozen class around a structure: a keyword and a getter for each field, and a `repr` that names them.
+/// A field of a structure, and its type in Python.
+trait Field: Sized {
+    type Python;
+
+    /// The value in Python.
+    fn shown(self) -> Self::Python;
+
+    /// The value of an argument.
+    fn given(python: Self::Python) -> PyResult<Self>;
+}
+
+macro_rules! same_in_python {
+    ($($ty:ty),+) => {
+        $(impl Field for $ty {
+            type Python = $ty;
+
+            fn shown(self) -> $ty {
+                self
+            }
+
+            fn given(python: $ty) -> PyResult<Self> {
+                Ok(python)
+            }
+        })+
+    };
+}
+
+same_in_python!(f64, bool, u32, u64, Option<f64>, (f64, f64));
+
+/// Declares the words of an enum in Python.
+macro_rules! words_in_python {
+    ($($ty:ident as $name:literal, $expected:literal { $($variant:ident = $word:literal),+ })+) => {
+        $(impl Field for $ty {
+            type Python = String;
+
+            fn shown(self) -> String {
+                match self { $($ty::$variant => $word),+ }.to_owned()
+            }
+
+            fn given(python: String) -> PyResult<Self> {
+                match python.as_str() {
+                    $($word => Ok($ty::$variant),)+
+                    other => Err(PyValueError::new_err(format!(concat!($name, ": '{}' is ", $expected), other))),
+                }
+            }
+        })+
+    };
+}
+
+words_in_python! {
+    Cause as "cause", "neither 'loss' nor 'ecn'" { Loss = "loss", Ecn = "ecn" }
+    Recovery as "state", "not 'open', 'disorder' or 'repair'" { Open = "open", Disorder = "disorder", Repair = "repair" }
+}
+
+/// A frozen class around a structure: a keyword and a getter for each field, a getter for each derived value, and a `repr`
+/// that names the fields.
 macro_rules! told {
     ($(#[$meta:meta])* $class:ident($inner:ident) as $name:literal {
         $($(#[doc = $doc:literal])+ $field:ident: $ty:ty = $default:expr),+ $(,)?
-    }) => {
+    } $(derived { $($(#[doc = $derived_doc:literal])+ $derived:ident: $derived_ty:ty),+ $(,)? })? $(..$rest:expr)?) => {
         $(#[$meta])*
-        #[pyclass(frozen, module = "elephan", name = $name)]
+        #[pyclass(frozen, from_py_object, module = "elephan", name = $name)]
         #[derive(Clone, Copy, Debug)]
         pub struct $class(pub $inner);
 
@@ -24,21 +79,34 @@ macro_rules! told {
             #[new]
             #[pyo3(signature = (*, $($field = $default),+))]
             #[allow(clippy::too_many_arguments, reason = "a keyword for each field")]
-            fn new($($field: $ty),+) -> Self {
-                Self($inner { $($field),+ })
+            fn new($($field: $ty),+) -> PyResult<Self> {
+                Ok(Self($inner { $($field: Field::given($field)?,)+ $(..$rest)? }))
             }
-            $($(#[doc = $doc])+ #[getter] fn $field(&self) -> $ty { self.0.$field })+
+            $($(#[doc = $doc])+ #[getter] fn $field(&self) -> $ty { self.0.$field.shown() })+
+            $($($(#[doc = $derived_doc])+ #[getter] fn $derived(&self) -> $derived_ty { self.0.$derived() })+)?
 
             fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-                let fields: Vec<String> = vec![$(written(py, stringify!($field), self.0.$field)?),+];
+                let fields: Vec<String> = vec![$(written(py, stringify!($field), self.$field())?),+];
                 Ok(format!(concat!($name, "({})"), fields.join(", ")))
             }
 
             /// For pickle and copy.
             fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
                 let fields = PyDict::new(py);
-                $(fields.set_item(stringify!($field), self.0.$field)?;)+
+                $(fields.set_item(stringify!($field), self.$field())?;)+
                 Ok(((), fields))
+            }
+        }
+
+        impl Field for Option<$inner> {
+            type Python = Option<$class>;
+
+            fn shown(self) -> Option<$class> {
+                self.map($class)
+            }
+
+            fn given(python: Option<$class>) -> PyResult<Self> {
+                Ok(python.map(|class| class.0))
             }
         }
     };
@@ -170,256 +238,88 @@ told! {
     }
 }
 
-/// An ACK that acknowledges new data, cumulatively or by SACK.
-#[pyclass(frozen, module = "elephan", name = "Ack")]
-#[derive(Clone, Copy, Debug)]
-pub struct PyAck(pub Ack);
-
-#[pymethods]
-impl PyAck {
-    #[new]
-    #[pyo3(signature = (
-        *, now = 0.0, acked = 1.0, rtt = None, owd = None, min_rtt = f64::INFINITY, srtt = 0.0, delivery = None,
-        in_flight = 0.0, window_at_send = 0.0, round_start = false, in_recovery = false, window_limited = true, marked = 0.0
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "a keyword for each field")]
-    fn new(
-        now: f64,
-        acked: f64,
-        rtt: Option<f64>,
-        owd: Option<f64>,
-        min_rtt: f64,
-        srtt: f64,
-        delivery: Option<Bound<'_, PyDelivery>>,
-        in_flight: f64,
-        window_at_send: f64,
-        round_start: bool,
-        in_recovery: bool,
-        window_limited: bool,
-        marked: f64,
-    ) -> Self {
-        let delivery = delivery.map(|sample| sample.get().0);
-        Self(Ack {
-            now,
-            acked,
-            rtt,
-            owd,
-            min_rtt,
-            srtt,
-            delivery,
-            in_flight,
-            window_at_send,
-            round_start,
-            in_recovery,
-            sample: None,
-            window_limited,
-            marked,
-            answer: None,
-        })
-    }
-
-    /// Arrival time at the sender, s.
-    #[getter]
-    fn now(&self) -> f64 {
-        self.0.now
-    }
-    /// Segments newly delivered by this ACK, each counted once.
-    #[getter]
-    fn acked(&self) -> f64 {
-        self.0.acked
-    }
-    /// Round-trip time of the newest segment that this ACK reports, s.
-    #[getter]
-    fn rtt(&self) -> Option<f64> {
-        self.0.rtt
-    }
-    /// One-way delay of the same segment by the two hosts' clocks, s; only with the need "one_way_delay".
-    #[getter]
-    fn owd(&self) -> Option<f64> {
-        self.0.owd
-    }
-    /// Smallest RTT since the connection began, s; infinite before the first sample.
-    #[getter]
-    fn min_rtt(&self) -> f64 {
-        self.0.min_rtt
-    }
-    /// RFC 6298 smoothed RTT, s; 0 before the first sample.
-    #[getter]
-    fn srtt(&self) -> f64 {
-        self.0.srtt
-    }
-    /// Delivery-rate sample; only with the need "delivery".
-    #[getter]
-    fn delivery(&self) -> Option<PyDelivery> {
-        self.0.delivery.map(PyDelivery)
-    }
-    /// Segments outstanding after this ACK.
-    #[getter]
-    fn in_flight(&self) -> f64 {
-        self.0.in_flight
-    }
-    /// Window in force when the newest acknowledged segment was sent; 0 without the need "window_at_send".
-    #[getter]
-    fn window_at_send(&self) -> f64 {
-        self.0.window_at_send
-    }
-    /// True for the first ACK of a new round trip.
-    #[getter]
-    fn round_start(&self) -> bool {
-        self.0.round_start
-    }
-    /// True if the endpoint is in fast recovery, or if this duplicate ACK may begin one; the window must not change.
-    #[getter]
-    fn in_recovery(&self) -> bool {
-        self.0.in_recovery
-    }
-    /// True if the window, and not the application or the receiver, limited the sender.
-    #[getter]
-    fn window_limited(&self) -> bool {
-        self.0.window_limited
-    }
-    /// Newly delivered segments that carried an ECN mark of a queue; only with the needs "accurate_ecn" and "l4s".
-    #[getter]
-    fn marked(&self) -> f64 {
-        self.0.marked
-    }
-    /// True if the window may grow: the flow is not in recovery, and the window limits it.
-    #[getter]
-    fn may_grow(&self) -> bool {
-        self.0.may_grow()
-    }
-    /// Time at which the newest segment that this ACK reports was sent, s.
-    #[getter]
-    fn sent_at(&self) -> f64 {
-        self.0.sent_at()
-    }
-
-    /// For pickle and copy.
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
-        let (a, fields) = (&self.0, PyDict::new(py));
-        for (name, value) in [
-            ("now", a.now),
-            ("acked", a.acked),
-            ("min_rtt", a.min_rtt),
-            ("srtt", a.srtt),
-            ("in_flight", a.in_flight),
-            ("window_at_send", a.window_at_send),
-            ("marked", a.marked),
-        ] {
-            fields.set_item(name, value)?;
-        }
-        for (name, value) in [("rtt", a.rtt), ("owd", a.owd)] {
-            fields.set_item(name, value)?;
-        }
-        for (name, value) in
-            [("round_start", a.round_start), ("in_recovery", a.in_recovery), ("window_limited", a.window_limited)]
-        {
-            fields.set_item(name, value)?;
-        }
-        fields.set_item("delivery", self.delivery())?;
-        Ok(((), fields))
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let a = &self.0;
-        let fields = [
-            written(py, "now", a.now)?,
-            written(py, "acked", a.acked)?,
-            written(py, "rtt", a.rtt)?,
-            written(py, "srtt", a.srtt)?,
-            written(py, "in_flight", a.in_flight)?,
-            written(py, "in_recovery", a.in_recovery)?,
-        ];
-        Ok(format!("Ack({})", fields.join(", ")))
+told! {
+    /// A Linux host's sample of an ACK, which its modules get in `pkts_acked` before the ACK changes the state of loss
+    /// recovery.
+    PySample(Sample) as "Sample" {
+        /// State of loss recovery before the ACK: "open", "disorder" (segments are SACKed) or "repair".
+        state: String = "open".to_owned(),
+        /// State after the ACK, in which Linux calls its modules' `cong_avoid`.
+        then: String = "open".to_owned(),
+        /// Lowest unacknowledged segment after the ACK (`snd_una`).
+        una: u32 = 0,
+        /// Next new segment (`snd_nxt`).
+        next: u32 = 0,
+        /// Segments that the ACK acknowledges cumulatively, SACKed ones included.
+        acked: f64 = 0.0,
+        /// SACKed segments above `una` after the ACK (`sacked_out`).
+        sacked: u32 = 0,
+        /// True if Linux processes the ACK on its slow path: it has SACK blocks, echoes a mark or changes the window.
+        is_slow: bool = false,
+        /// Largest burst that segmentation offload sends, segments; 0 without offload.
+        largest_burst: f64 = 0.0,
+        /// Window before the ACK, segments; in a recovery that of the endpoint's recovery rule.
+        window: f64 = 0.0,
+        /// The ACK's two timestamps, s: the one that it echoes, and its own; only with the need "one_way_delay".
+        timestamps: (f64, f64) = (0.0, 0.0),
     }
 }
 
-/// A congestion signal or a timeout.
-#[pyclass(frozen, module = "elephan", name = "Signal")]
-#[derive(Clone, Copy, Debug)]
-pub struct PySignal(pub Signal);
+told! {
+    /// An ACK that acknowledges new data, cumulatively or by SACK.
+    PyAck(Ack) as "Ack" {
+        /// Arrival time at the sender, s.
+        now: f64 = 0.0,
+        /// Segments newly delivered by this ACK, each counted once.
+        acked: f64 = 1.0,
+        /// Round-trip time of the newest segment that this ACK reports, s.
+        rtt: Option<f64> = None,
+        /// One-way delay of the same segment by the two hosts' clocks, s; only with the need "one_way_delay".
+        owd: Option<f64> = None,
+        /// Smallest RTT since the connection began, s; infinite before the first sample.
+        min_rtt: f64 = f64::INFINITY,
+        /// RFC 6298 smoothed RTT, s; 0 before the first sample.
+        srtt: f64 = 0.0,
+        /// Delivery-rate sample; only with the need "delivery".
+        delivery: Option<PyDelivery> = None,
+        /// Segments outstanding after this ACK.
+        in_flight: f64 = 0.0,
+        /// Window in force when the newest acknowledged segment was sent; 0 without the need "window_at_send".
+        window_at_send: f64 = 0.0,
+        /// True for the first ACK of a new round trip.
+        round_start: bool = false,
+        /// True if the endpoint is in fast recovery, or if this duplicate ACK may begin one; the window must not change.
+        in_recovery: bool = false,
+        /// Sample of a Linux host; `None` with other hosts.
+        sample: Option<PySample> = None,
+        /// True if the window, and not the application or the receiver, limited the sender.
+        window_limited: bool = true,
+        /// Newly delivered segments that carried an ECN mark of a queue; only with the needs "accurate_ecn" and "l4s".
+        marked: f64 = 0.0,
+    } derived {
+        /// True if the window may grow: the flow is not in recovery, and the window limits it.
+        may_grow: bool,
+        /// Time at which the newest segment that this ACK reports was sent, s.
+        sent_at: f64,
+    } ..Ack::default()
+}
 
-#[pymethods]
-impl PySignal {
-    #[new]
-    #[pyo3(signature = (*, now = 0.0, in_flight = 0.0, cause = "loss", srtt = 0.0, min_rtt = f64::INFINITY, repeated = false, kept = 0.0))]
-    fn new(
-        now: f64,
-        in_flight: f64,
-        cause: &str,
-        srtt: f64,
-        min_rtt: f64,
-        repeated: bool,
-        kept: f64,
-    ) -> PyResult<Self> {
-        let cause = match cause {
-            "loss" => Cause::Loss,
-            "ecn" => Cause::Ecn,
-            other => return Err(PyValueError::new_err(format!("cause: '{other}' is neither 'loss' nor 'ecn'"))),
-        };
-        Ok(Self(Signal { now, in_flight, cause, srtt, min_rtt, repeated, kept }))
-    }
-
-    /// Seconds.
-    #[getter]
-    fn now(&self) -> f64 {
-        self.0.now
-    }
-    /// Segments outstanding just before the loss was detected.
-    #[getter]
-    fn in_flight(&self) -> f64 {
-        self.0.in_flight
-    }
-    /// "loss" or "ecn".
-    #[getter]
-    fn cause(&self) -> &'static str {
-        match self.0.cause {
-            Cause::Loss => "loss",
-            Cause::Ecn => "ecn",
-        }
-    }
-    /// Smoothed RTT, s.
-    #[getter]
-    fn srtt(&self) -> f64 {
-        self.0.srtt
-    }
-    /// Smallest RTT so far, s.
-    #[getter]
-    fn min_rtt(&self) -> f64 {
-        self.0.min_rtt
-    }
-    /// True for a timeout that follows another one without new data acknowledged between them.
-    #[getter]
-    fn repeated(&self) -> bool {
-        self.0.repeated
-    }
-    /// Segments that a timeout leaves in flight: those of the last RTT under RACK, and none with other stacks.
-    #[getter]
-    fn kept(&self) -> f64 {
-        self.0.kept
-    }
-
-    /// For pickle and copy.
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
-        let (s, fields) = (&self.0, PyDict::new(py));
-        for (name, value) in
-            [("now", s.now), ("in_flight", s.in_flight), ("srtt", s.srtt), ("min_rtt", s.min_rtt), ("kept", s.kept)]
-        {
-            fields.set_item(name, value)?;
-        }
-        fields.set_item("cause", self.cause())?;
-        fields.set_item("repeated", s.repeated)?;
-        Ok(((), fields))
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let s = &self.0;
-        let fields = [
-            written(py, "now", s.now)?,
-            written(py, "in_flight", s.in_flight)?,
-            written(py, "cause", self.cause())?,
-            written(py, "repeated", s.repeated)?,
-        ];
-        Ok(format!("Signal({})", fields.join(", ")))
+told! {
+    /// A congestion signal or a timeout.
+    PySignal(Signal) as "Signal" {
+        /// Seconds.
+        now: f64 = 0.0,
+        /// Segments outstanding just before the loss was detected.
+        in_flight: f64 = 0.0,
+        /// "loss" or "ecn".
+        cause: String = "loss".to_owned(),
+        /// Smoothed RTT, s.
+        srtt: f64 = 0.0,
+        /// Smallest RTT so far, s.
+        min_rtt: f64 = f64::INFINITY,
+        /// True for a timeout that follows another one without new data acknowledged between them.
+        repeated: bool = false,
+        /// Segments that a timeout leaves in flight: those of the last RTT under RACK, and none with other stacks.
+        kept: f64 = 0.0,
     }
 }

@@ -370,6 +370,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(own::callbacks, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::jain_index, module)?)?;
     module.add_function(wrap_pyfunction!(saved::parquet, module)?)?;
@@ -384,6 +385,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<callbacks::PyDelivery>()?;
     module.add_class::<callbacks::PyLost>()?;
     module.add_class::<callbacks::PyRestart>()?;
+    module.add_class::<callbacks::PySample>()?;
     module.add_class::<callbacks::PySent>()?;
     module.add_class::<callbacks::PySignal>()?;
     module.add_class::<callbacks::PyStart>()?;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use elephan_cc::{Ack, Algorithm, Ecn, Event, Needs, Observe, Observer};
+use elephan_cc::{Ack, Algorithm, Ecn, Event, Needs, Observe, Observer, linux};
 use elephan_sim::spec::MOST_IN_FLIGHT;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -10,6 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::callbacks::{PyAck, time_of, told};
+
+/// Names of the callbacks that bring ACKs and events.
+#[pyfunction]
+pub fn callbacks() -> Vec<&'static str> {
+    [&["on_ack"], Event::CALLBACKS, linux::Event::CALLBACKS].concat()
+}
 
 /// The first exception of a run; no callback is called after it.
 #[derive(Debug)]

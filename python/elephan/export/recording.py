@@ -42,6 +42,7 @@ FIELDS = {
 DELIVERY = (
     "rate", "interval", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost", "departs_in",
 )  # fmt: skip
+SAMPLE = ("state", "then", "una", "next", "acked", "sacked", "is_slow", "largest_burst", "window")
 PATH: dict[str, Any] = {"rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "20 packets", "duration": "10 s", "loss": 0.0005}
 """The path of a recording, on which a few losses of each kind happen within some thousand lines."""
 
@@ -74,6 +75,10 @@ class Recorder(Algorithm):
         delivery = getattr(event, "delivery", None)
         if delivery is not None and callback == "on_ack":
             given |= {f"delivery.{name}": getattr(delivery, name) for name in DELIVERY}
+        sample = getattr(event, "sample", None)
+        if sample is not None:
+            given |= {f"sample.{name}": getattr(sample, name) for name in SAMPLE}
+            given["sample.echoed"], given["sample.stamp"] = sample.timestamps
         self._noted(callback, given)
 
     def on_start(self, start: told.Start) -> None:
