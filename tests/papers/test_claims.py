@@ -12,10 +12,11 @@ from elephan.evaluation.conditions import Value, Where, listed_points
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.papers import boards
-from elephan.papers.claims import Claim, ClaimError, load_explanations, parse_claims
+from elephan.papers.claims import Claim, load_explanations, parse_claims
 from elephan.papers.judging import Reduced, judge, judge_all, totals
 from elephan.papers.paper import Paper
 from elephan.papers.results import PaperResult
+from elephan.papers.schema import ClaimError
 
 BASE = {
     "id": "one", "figure": "Fig 1", "experiment": "E", "metric": "speed", "subject": "a",

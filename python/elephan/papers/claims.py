@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass as checked
 from elephan.evaluation.criteria import Criterion, CriterionError, check
 from elephan.evaluation.relations import RELATIONS
 from elephan.evaluation.templates import filled
-from elephan.papers.schema import ExperimentTable
+from elephan.papers.schema import ClaimError, ExperimentTable
 from elephan.scenario import ScenarioError
 
 SCHEMA_VERSION = 2
@@ -40,10 +40,6 @@ _CHOICES = {
 
 _USUAL_KINDS = {"limit": "bound", "range": "bound", "parameter": "shape"}
 """The kind of a claim that states none, by what its relation takes; other relations compare: an ordering."""
-
-
-class ClaimError(ValueError):
-    """A claims file is wrong; the message names the claim and the field."""
 
 
 @checked(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))

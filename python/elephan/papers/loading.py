@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import signature
@@ -12,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.evaluation.criteria import CriterionError, Measurer
-from elephan.evaluation.experiments import Experiment
+from elephan.evaluation.experiments import Experiment, RunSet
 from elephan.evaluation.measuring import At
 from elephan.evaluation.templates import filled
-from elephan.papers.claims import Claim, ClaimError, ClaimSet, load_claims, load_explanations
+from elephan.papers import drawing
+from elephan.papers.claims import Claim, ClaimSet, load_claims, load_explanations
 from elephan.papers.paper import Assumption, Beyond, Paper, Variant
-from elephan.papers.schema import ExperimentTable, Grid, PaperTable, RunsTable, VariantTable
+from elephan.papers.schema import ClaimError, ExperimentTable, Grid, PaperTable, VariantTable, cells, listed
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ def claims(paper_id: str) -> ClaimSet:
     return load_claims(FOLDER / paper_id / "claims.toml")
 
 
+def _no_figures(runs: RunSet, setup: Any) -> Sequence[Figure]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Code:
     """Code of a paper: what its data cannot say.
@@ -48,15 +52,17 @@ class Code:
         scenarios: the functions that make scenarios, by the name that experiments give; each takes a set-up and the
             arguments of the grid.
         measurer: measures the subjects of the claims in runs, of the set-up ``setup``.
-        figures: draws the paper's figures from runs, of the set-up ``setup``.
         beyond: the question that the paper left open, for a set-up.
+        figures: draws figures that data cannot state, from runs, of the set-up ``setup``.
+        scaled: metrics and curves (``rate``, ``cwnd``) that figures show at the paper's scale.
     """
 
     setup: Callable[..., Any]
     scenarios: Mapping[str, Callable[..., Scenario]]
     measurer: Callable[..., Measurer[Claim]]
-    figures: Callable[..., Sequence[Figure]]
     beyond: Callable[[Any], Beyond]
+    figures: Callable[..., Sequence[Figure]] = _no_figures
+    scaled: frozenset[str] = frozenset()
 
 
 def paper(paper_id: str, quick: bool, code: Code) -> Paper:
@@ -68,6 +74,10 @@ def paper(paper_id: str, quick: bool, code: Code) -> Paper:
     table, stated = about(paper_id), claims(paper_id)
     setup = code.setup(**(table.quick.set if quick else {}))
     made = Maker(paper_id, stated, code, quick)
+    tables, styles = drawing.read(FOLDER / paper_id / "figures.toml")
+    drawn = drawing.Figures(
+        stated, table.names, tables, styles, setup, code.scenarios, code.measurer, code.scaled, quick
+    )
     return Paper(
         id=paper_id,
         title=table.title,
@@ -75,7 +85,7 @@ def paper(paper_id: str, quick: bool, code: Code) -> Paper:
         claims=stated,
         experiments=made.experiments(setup),
         measurer=partial(code.measurer, setup=setup),
-        figures=partial(code.figures, setup=setup),
+        figures=lambda runs: [*drawn.draw(runs), *code.figures(runs, setup=setup)],
         quick=quick,
         quick_note=table.quick.note if quick else "",
         quick_scales=frozenset(table.quick.scales),
@@ -118,7 +128,7 @@ class Maker:
     def scenarios(self, row: ExperimentTable, setup: Any, only: Grid | None = None) -> dict[str, Scenario]:
         """The scenarios of an experiment by label; with ``only``, those at the listed values."""
         found: dict[str, Scenario] = {}
-        limits = {name: _values(values, self.claims.lists) for name, values in (only or {}).items()}
+        limits = {name: listed(values, self.claims.lists) for name, values in (only or {}).items()}
         for runs in row.runs:
             if runs.scenario not in self.code.scenarios:
                 raise ClaimError(f"{row.id}: '{runs.scenario}' is not a scenario of {self.paper}")
@@ -136,17 +146,6 @@ class Maker:
         known = about(self.paper).names
         told = {f"{key}_name": known[value] for key, value in cell.items() if isinstance(value, str) and value in known}
         return {**cell, **told}
-
-
-def cells(runs: RunsTable, lists: Mapping[str, Sequence[Any]], *, quick: bool = False) -> Iterator[dict[str, Any]]:
-    """The arguments of each run, with the last name of the grid varying fastest."""
-    grid = runs.grid | (runs.quick_grid if quick else {})
-    for point in itertools.product(*(_values(values, lists) for values in grid.values())):
-        cell = dict(runs.fixed)
-        for key, value in zip(grid, point, strict=True):
-            parts = key.split(", ")
-            cell |= zip(parts, value, strict=True) if len(parts) > 1 else {key: value}
-        yield cell
 
 
 def along(paper_id: str, experiment: str, name: str, *, quick: bool = False) -> tuple[Any, ...]:
@@ -174,14 +173,6 @@ def scenario_at(
     except TypeError as error:
         raise CriterionError(f"{at.criterion.id}: where: {error}") from None
     return make(setup, **arguments)
-
-
-def _values(values: list[Any] | str, lists: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
-    if not isinstance(values, str):
-        return values
-    if values not in lists:
-        raise ClaimError(f"'{values}' is not one of the lists {', '.join(lists)}")
-    return lists[values]
 
 
 def _changed(setup: Any, fields: Mapping[str, Any]) -> Any:

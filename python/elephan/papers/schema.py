@@ -3,9 +3,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+
+class ClaimError(ValueError):
+    """A paper's file is wrong; the message names the claim or experiment, and the field."""
+
 
 Grid = dict[str, list[Any] | str]
 """Values by the name of a placeholder, as a list or as the name of one in ``[lists]``. A key with several names
@@ -75,3 +82,27 @@ class PaperTable(PaperTableBase):
     quick: QuickTable
     assumption: tuple[AssumptionTable, ...] = ()
     variant: tuple[VariantTable, ...] = ()
+
+
+def cells(runs: RunsTable, lists: Mapping[str, Sequence[Any]], *, quick: bool = False) -> Iterator[dict[str, Any]]:
+    """The arguments of each run, with the last name of the grid varying fastest."""
+    grid = runs.grid | (runs.quick_grid if quick else {})
+    for point in itertools.product(*(listed(values, lists) for values in grid.values())):
+        cell = dict(runs.fixed)
+        for key, value in zip(grid, point, strict=True):
+            parts = key.split(", ")
+            cell |= zip(parts, value, strict=True) if len(parts) > 1 else {key: value}
+        yield cell
+
+
+def listed(values: list[Any] | str, lists: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
+    """The values of a grid that are written there, or in the list that it names.
+
+    Raises:
+        ClaimError: there is no such list.
+    """
+    if not isinstance(values, str):
+        return values
+    if values not in lists:
+        raise ClaimError(f"'{values}' is not one of the lists {', '.join(lists)}")
+    return lists[values]

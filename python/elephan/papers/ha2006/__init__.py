@@ -8,9 +8,8 @@ Mbit/s, an RTT of 16 to 324 ms, and a buffer of 2 MB. The runs are made without 
 from __future__ import annotations
 
 from elephan.papers.ha2006.beyond import beyond
-from elephan.papers.ha2006.figures import figures
 from elephan.papers.ha2006.measure import measurer
 from elephan.papers.ha2006.setup import SCENARIOS, Setup
 from elephan.papers.loading import Code
 
-CODE = Code(Setup, SCENARIOS, measurer, figures, beyond)
+CODE = Code(Setup, SCENARIOS, measurer, beyond)

@@ -7,9 +7,8 @@ of one protocol with equal and unequal RTTs, flows beside TCP Reno, and flows wi
 from __future__ import annotations
 
 from elephan.papers.hcc2011.beyond import beyond
-from elephan.papers.hcc2011.figures import figures
 from elephan.papers.hcc2011.measure import measurer
 from elephan.papers.hcc2011.setup import SCENARIOS, Setup
 from elephan.papers.loading import Code
 
-CODE = Code(Setup, SCENARIOS, measurer, figures, beyond)
+CODE = Code(Setup, SCENARIOS, measurer, beyond, scaled=frozenset(("throughput_mbps", "cwnd", "rate")))

@@ -22,4 +22,4 @@ SCENARIOS: dict[str, Callable[..., Scenario]] = {
     "response": response,
     "trace": lambda setup, protocol, w, flows, case: windows.trace(setup, protocol, w, flows),
 }
-CODE = Code(Setup, SCENARIOS, measurer, figures, open_question)
+CODE = Code(Setup, SCENARIOS, measurer, open_question, figures)

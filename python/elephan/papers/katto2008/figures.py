@@ -23,7 +23,8 @@ from elephan.papers.katto2008.setup import (
     Setup,
     response,
 )
-from elephan.papers.loading import cells, claims
+from elephan.papers.loading import claims
+from elephan.papers.schema import cells
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 

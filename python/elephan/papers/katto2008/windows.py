@@ -16,7 +16,8 @@ from elephan.evaluation.experiments import RunSet
 from elephan.models import abstracted, hybrid
 from elephan.models.cycles import Floats
 from elephan.papers.katto2008.setup import HYBRIDS, PACKET_BYTES, PIPE, TITLES, Setup
-from elephan.papers.loading import along, cells, claims
+from elephan.papers.loading import along, claims
+from elephan.papers.schema import cells
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 from elephan.scenario import Scenario

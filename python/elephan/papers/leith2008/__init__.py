@@ -8,9 +8,8 @@ transfers.
 from __future__ import annotations
 
 from elephan.papers.leith2008.beyond import beyond
-from elephan.papers.leith2008.figures import figures
 from elephan.papers.leith2008.measure import measurer
 from elephan.papers.leith2008.setup import SCENARIOS, Setup
 from elephan.papers.loading import Code
 
-CODE = Code(Setup, SCENARIOS, measurer, figures, beyond)
+CODE = Code(Setup, SCENARIOS, measurer, beyond, scaled=frozenset(("throughput_mbps", "cwnd", "rate")))

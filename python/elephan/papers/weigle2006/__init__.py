@@ -12,4 +12,4 @@ from elephan.papers.weigle2006.figures import figures
 from elephan.papers.weigle2006.measure import measurer
 from elephan.papers.weigle2006.setup import SCENARIOS, Setup
 
-CODE = Code(Setup, SCENARIOS, measurer, figures, open_question)
+CODE = Code(Setup, SCENARIOS, measurer, open_question, figures)

@@ -9,7 +9,8 @@ from statistics import median
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.claims import ClaimSet
-from elephan.papers.loading import cells, claims
+from elephan.papers.loading import claims
+from elephan.papers.schema import cells
 from elephan.papers.weigle2006.measure import REGIONS, boundaries, certain_regions
 from elephan.papers.weigle2006.setup import LATE_S, MEASURE_S, PAIRS, TITLES, Pair, Setup
 from elephan.report.figures import BarGroup, Figure, PairBar, PairBars, Panel, Traces

@@ -1,0 +1,302 @@
+"""The figures of a paper in its own layout, from the tables of ``figures.toml`` and the runs of the experiments."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pydantic import Field
+
+from elephan.evaluation.criteria import Measurer
+from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.measurement import Measurement, NotJudgedError
+from elephan.evaluation.templates import filled
+from elephan.papers import printed
+from elephan.papers.claims import ClaimSet
+from elephan.papers.schema import ExperimentTable, PaperTableBase, cells
+from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
+from elephan.report.figures import Curve, Figure, Panel, Traces
+from elephan.report.series import flow_curve, throughput_curve
+from elephan.scenario import Scenario
+
+Whisker = tuple[float, float, float]
+"""The median, and the smallest and largest value over the seeds."""
+
+
+class PanelTable(PaperTableBase):
+    """A part of a figure, about the runs of one experiment."""
+
+    title: str = ""
+    experiment: str
+    at: dict[str, Any] = Field(default_factory=dict, description="arguments to which the runs are limited")
+    y_label: str
+
+
+class LinesTable(PanelTable):
+    """``lines`` of a figure: a metric over an argument, with a line for each value of the others."""
+
+    x: str = Field(description="argument on the x axis")
+    x_label: str
+    metric: str
+    flow: str = Field("", description="flow whose value is shown; without it, the metric is that of the claims")
+    name: str = Field("{protocol_name}", description="name of a line in the legend")
+    published: str = Field("", description="section whose printed numbers are drawn as stars")
+    log: bool = Field(False, description="true for logarithmic axes")
+
+
+class BarTable(PaperTableBase):
+    """One bar of each group."""
+
+    name: str
+    flow: str
+    at: dict[str, Any] = Field(default_factory=dict)
+
+
+class BarsTable(PanelTable):
+    """``bars`` of a figure: a group for each protocol."""
+
+    metric: str
+    bars: tuple[BarTable, ...]
+
+
+class CurveTable(PaperTableBase):
+    """A flow of a run, over time."""
+
+    name: str
+    flow: str
+    at: dict[str, Any] = Field(default_factory=dict)
+
+
+class TracesTable(PanelTable):
+    """``traces`` of a figure: rates or windows over time, in the run with the smallest seed."""
+
+    shows: str = Field("rate", pattern="^(rate|cwnd)$")
+    curves: tuple[CurveTable, ...]
+    published: str = Field("", description="section whose printed throughputs are drawn as dashed lines")
+
+
+class FigureTable(PaperTableBase):
+    """``[[figure]]``; its panels are of one kind, and share what ``each`` has."""
+
+    id: str
+    title: str
+    caption: str
+    lines: tuple[LinesTable, ...] = ()
+    bars: tuple[BarsTable, ...] = ()
+    traces: tuple[TracesTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of one set-up of a paper.
+
+    Attributes:
+        claims: experiments and printed numbers.
+        names: the paper's names of protocols.
+        tables: the figures.
+        styles: color and marker of each protocol.
+        setup: the set-up.
+        scenarios: the functions that make scenarios, by name.
+        measurer: measures metrics of the claims in runs.
+        scaled: metrics, and kinds of curves, whose values are multiplied by the scale of the set-up.
+        quick: true for the runs of ``--quick``.
+    """
+
+    claims: ClaimSet
+    names: Mapping[str, str]
+    tables: tuple[FigureTable, ...]
+    styles: Mapping[str, int]
+    setup: Any
+    scenarios: Mapping[str, Callable[..., Scenario]]
+    measurer: Callable[..., Measurer[Any]]
+    scaled: frozenset[str]
+    quick: bool
+
+    def draw(self, runs: RunSet) -> list[Figure]:
+        """Every figure whose runs exist, without panels, series and points whose runs do not."""
+        drawing = _Drawing(self, runs)
+        return [figure for table in self.tables if (figure := drawing.figure(table)) is not None]
+
+
+def read(path: Path) -> tuple[tuple[FigureTable, ...], dict[str, int]]:
+    """The figures and styles of a file; none if there is no file."""
+    if not path.exists():
+        return (), {}
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    return tuple(_figure(**table) for table in tables["figure"]), dict(tables.get("styles", {}))
+
+
+def _figure(each: Mapping[str, Any] | None = None, **table: Any) -> FigureTable:
+    panels = {
+        kind: [{**(each or {}), **panel} for panel in table.get(kind, ())] for kind in ("lines", "bars", "traces")
+    }
+    return FigureTable(**{**table, **panels})
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A value of a figure, in place of the claim for which a paper's rules measure."""
+
+    experiment: str
+    conditions: Mapping[str, Any]
+    id: str = "a figure"
+    check: str = "simulation"
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """Draws the figures from runs."""
+
+    of: Figures
+    runs: RunSet
+
+    def figure(self, table: FigureTable) -> Figure | None:
+        """A figure; ``None`` without any of its runs."""
+        about = (table.id, table.title, table.caption)
+        if lines := tuple(panel for panel in map(self._lines, table.lines) if panel.series):
+            return LineChart(*about, lines)
+        if bars := tuple(panel for panel in map(self._bars, table.bars) if panel.series):
+            return BarChart(*about, bars)
+        traces = tuple(panel for panel in map(self._traces, table.traces) if panel.curves)
+        return Traces(*about, traces) if traces else None
+
+    # ---- runs and values ----
+
+    def _experiment(self, panel: PanelTable) -> ExperimentTable:
+        return self.of.claims.experiments[f"{self._paper}.{panel.experiment}"]
+
+    @property
+    def _paper(self) -> str:
+        return next(iter(self.of.claims.experiments)).partition(".")[0]
+
+    def _cells(self, panel: PanelTable, at: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Scenario]]:
+        """The runs with the arguments of ``at``, by their arguments."""
+        wanted = {**panel.at, **at}
+        for part in self._experiment(panel).runs:
+            for cell in cells(part, self.of.claims.lists, quick=self.of.quick):
+                if all(key in cell and cell[key] == value for key, value in wanted.items()):
+                    yield cell, self.of.scenarios[part.scenario](self.of.setup, **cell)
+
+    def _factor(self, quantity: str) -> float:
+        return float(self.of.setup.scale) if quantity in self.of.scaled else 1.0
+
+    def _of_flow(self, scenario: Scenario, metric: str, flow: str) -> Whisker:
+        values = [self.runs.metric(run, metric)[flow] for run in self.runs.of(scenario)]
+        found = [self._factor(metric) * float(value) for value in values]
+        return median(found), min(found), max(found)
+
+    def _of_claims(self, panel: LinesTable, cell: Mapping[str, Any]) -> Whisker:
+        where = {key: value for key, value in cell.items() if key != "protocol"}
+        drawn = _Drawn(f"{self._paper}.{panel.experiment}", where)
+        measurer = self.of.measurer(self.runs, setup=self.of.setup)
+        measured = measurer.measure(panel.metric, cell["protocol"], where, drawn)
+        seeds = [_of_seed(measured, seed) for seed in range(measured.replicates)]
+        return measured.value(), min(seeds), max(seeds)
+
+    def _named(self, cell: Mapping[str, Any]) -> dict[str, Any]:
+        protocol = cell["protocol"]
+        return {**cell, "protocol_name": self.of.names.get(protocol, protocol)}
+
+    # ---- kinds of panels ----
+
+    def _lines(self, panel: LinesTable) -> LinePanel:
+        found: dict[str, dict[float, Whisker]] = {}
+        protocols: dict[str, str] = {}
+        first = self._experiment(panel).runs[0]
+        names = {*first.fixed, *(name for key in first.grid for name in key.split(", "))}
+        for cell, scenario in self._cells(panel, {}):
+            if set(cell) != names:
+                continue  # runs for comparison, at other arguments than those of the figure
+            name, flow = str(filled(panel.name, self._named(cell))), str(filled(panel.flow, cell))
+            try:
+                value = self._of_flow(scenario, panel.metric, flow) if flow else self._of_claims(panel, cell)
+            except NotJudgedError:
+                continue
+            found.setdefault(name, {})[cell[panel.x]] = value
+            protocols[name] = cell["protocol"]
+        alone = len(set(protocols.values())) == len(protocols)
+        series = [
+            self._points(name, line, self.of.styles.get(protocols[name], i) if alone else i)
+            for i, (name, line) in enumerate(found.items())
+        ]
+        if panel.published and series:
+            series += self._stars(panel)
+        return LinePanel(panel.title, panel.x_label, panel.y_label, tuple(series), log_x=panel.log, log_y=panel.log)
+
+    def _points(self, name: str, line: Mapping[float, Whisker], style: int) -> Points:
+        places = sorted(line)
+        middle, low, high = ([_digits(line[x][i]) for x in places] for i in range(3))
+        several = low != high
+        return Points(name, places, middle, low if several else (), high if several else (), style)
+
+    def _stars(self, panel: LinesTable) -> Iterator[Points]:
+        """The numbers that the paper prints about the figure."""
+        for protocol, found in printed.along(self.of.claims, panel.published, panel.metric, panel.x).items():
+            name = f"{self.of.names.get(protocol, protocol)}, published"
+            yield Points(name, tuple(found), tuple(found.values()), style=self.of.styles[protocol], drawn="published")
+
+    def _bars(self, panel: BarsTable) -> BarPanel:
+        groups = list(dict.fromkeys(cell["protocol"] for cell, _ in self._cells(panel, {})))
+        series = []
+        for color, bar in enumerate(panel.bars):
+            values = [self._bar(panel, bar, protocol) for protocol in groups]
+            if any(values):
+                middle, low, high = (
+                    [None if value is None else _digits(value[i]) for value in values] for i in range(3)
+                )
+                series.append(Bars(bar.name, middle, low, high, color))
+        names = tuple(self.of.names.get(protocol, protocol) for protocol in groups)
+        return BarPanel(panel.title, panel.y_label, names, tuple(series))
+
+    def _bar(self, panel: BarsTable, bar: BarTable, protocol: str) -> Whisker | None:
+        """The value of a bar; ``None`` without runs."""
+        for cell, scenario in self._cells(panel, bar.at | {"protocol": protocol}):
+            try:
+                return self._of_flow(scenario, panel.metric, str(filled(bar.flow, cell)))
+            except NotJudgedError:
+                break
+        return None
+
+    def _traces(self, panel: TracesTable) -> Panel:
+        curves = []
+        for color, curve in enumerate(panel.curves):
+            scenario = next(scenario for _, scenario in self._cells(panel, curve.at))
+            run = self.runs.first(scenario)
+            if run is None:
+                continue
+            made = (
+                throughput_curve(run, curve.flow, curve.name, color)
+                if panel.shows == "rate"
+                else flow_curve(run, curve.flow, "cwnd", curve.name, color)
+            )
+            factor = self._factor(panel.shows)
+            values = [None if value is None else factor * value for value in made.values]
+            curves.append(made if factor == 1 else replace(made, values=values))
+        if panel.published and curves:
+            curves += self._means(panel)
+        return Panel(panel.title, panel.y_label, tuple(curves))
+
+    def _means(self, panel: TracesTable) -> Iterator[Curve]:
+        """The published mean of each flow over the measurement window."""
+        means = printed.single(self.of.claims, panel.published, "throughput_mbps")
+        measure = next(scenario for _, scenario in self._cells(panel, {})).form.measure
+        from_s, to_s = measure.from_ps / 1e12, measure.to_ps / 1e12
+        for color, curve in enumerate(panel.curves):
+            level = (means[curve.flow],) * 2
+            yield Curve(f"{curve.name}, published", from_s, to_s - from_s, level, color, dashed=True)
+
+
+def _of_seed(measured: Measurement, seed: int) -> float:
+    """The value of a measurement with the runs of one seed."""
+    if measured.children:
+        return measured.combine([_of_seed(child, seed) for child in measured.children])
+    return measured.sample[min(seed, len(measured.sample) - 1)]
+
+
+def _digits(value: float) -> float:
+    """Round to five significant digits, more than a plot can resolve."""
+    return float(f"{value:.5g}")
