@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use crate::endpoint::Receiver;
 use crate::ends::FlowEnd;
+use crate::network::Sink;
 use crate::rates::MBIT_PER_BYTE;
 use crate::record::{ReceiverSample, SenderSample};
 use crate::spec::{Group, Spec};
@@ -181,12 +181,12 @@ impl Reducer {
     }
 
     /// Reduces the samples taken before `now` to quantiles; all flows have passed this time.
-    pub(crate) fn reduce(&mut self, now: Time, flows: &mut [[FlowEnd; 2]], sinks: &mut [Option<Receiver>]) {
+    pub(crate) fn reduce(&mut self, now: Time, flows: &mut [[FlowEnd; 2]], sinks: &mut [Option<Sink>]) {
         let passed = self.times.partition_point(|&time| time < now);
         if passed == self.done {
             return;
         }
-        sinks[..flows.len()].iter_mut().flatten().for_each(|sink| sink.sample_before(now));
+        sinks[..flows.len()].iter_mut().flatten().for_each(|sink| sink.receiver.sample_before(now));
         for time in self.done..passed {
             self.reduce_time(time, flows, sinks);
         }
@@ -196,13 +196,13 @@ impl Reducer {
             if !member.recorded {
                 ends.iter_mut().for_each(|end| end.forget(count));
                 if let Some(sink) = sink {
-                    sink.forget(count);
+                    sink.receiver.forget(count);
                 }
             }
         }
     }
 
-    fn reduce_time(&mut self, time: usize, flows: &[[FlowEnd; 2]], sinks: &[Option<Receiver>]) {
+    fn reduce_time(&mut self, time: usize, flows: &[[FlowEnd; 2]], sinks: &[Option<Sink>]) {
         let Self { times, done, window, members, crowd, values } = self;
         let at = times[time];
         let since_s = time.checked_sub(1).map_or(f64::NAN, |before| (at - times[before]).0 as f64 * 1e-12);
@@ -211,7 +211,7 @@ impl Reducer {
             let ends = flows[of_group.clone()].iter().zip(&sinks[of_group.clone()]);
             for (member, ([sender, receiver], sink)) in members[of_group].iter_mut().zip(ends) {
                 let index = if member.recorded { time } else { time - *done };
-                let arrived = sink.as_ref().map_or_else(|| receiver.receiving(), Receiver::samples)[index];
+                let arrived = sink.as_ref().map_or_else(|| receiver.receiving(), |sink| sink.receiver.samples())[index];
                 let segments = arrived.delivered - std::mem::replace(&mut member.delivered, arrived.delivered);
                 let odd_bytes = arrived.odd_bytes - std::mem::replace(&mut member.odd_bytes, arrived.odd_bytes);
                 let edge = window.iter().position(|&edge| edge == at);

@@ -10,7 +10,7 @@ use crate::endpoint::{
     DatagramSender, End, EndpointState, Foreign, ForeignEndpoint, PacketCounts, Peer, Receiver, Sender, reporting,
 };
 use crate::events::Log;
-use crate::network::{Attachment, MailboxId, Network};
+use crate::network::{Attachment, MailboxId, Network, Sink};
 use crate::packet::FlowId;
 use crate::prefetch;
 use crate::random::Name;
@@ -112,7 +112,7 @@ pub(crate) fn ends_of<T: Into<Transport>>(
         let sender = UdtSender::new(flow, spec, this, start, control, times);
         [Kind::UdtSender(Box::new(sender)), Kind::UdtReceiver(Box::new(receiver))]
     } else if this.datagrams {
-        let receiver = place(Receiver::of_flow(flow, spec, this, &Peer::default(), times), network, flow);
+        let receiver = place(Receiver::of_flow(flow, spec, this, &Peer::default(), times), network, flow, this);
         let sender = DatagramSender::new(flow, spec, this, start, times);
         bytes = Some(sender.packet_bytes());
         [Kind::Datagrams(Box::new(sender)), receiver]
@@ -135,7 +135,7 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                     sender.keep_log(events);
                 }
                 (bytes, ack_bytes) = (Some(sender.packet_bytes()), Some(this.stack.ack_bytes as u16));
-                let receiver = place(Receiver::of_flow(flow, spec, this, &peer, times), network, flow);
+                let receiver = place(Receiver::of_flow(flow, spec, this, &peer, times), network, flow, this);
                 network.equip(flow, peer.needs.router);
                 [Kind::TcpSender(Box::new(sender)), receiver]
             }
@@ -154,9 +154,9 @@ pub(crate) fn ends_of<T: Into<Transport>>(
 }
 
 /// Places a receiver in the network, if it is evaluated inline.
-fn place(receiver: Receiver, network: &mut Network, flow: FlowId) -> Kind {
+fn place(receiver: Receiver, network: &mut Network, flow: FlowId, this: &FlowSpec) -> Kind {
     if network.is_inline(flow) {
-        network.sinks[flow.index()] = Some(receiver);
+        network.set_sink(flow, receiver, Some(this.stack.ack_bytes as u16), this.stack.counts_ns());
         return Kind::Inline;
     }
     Kind::TcpReceiver(Box::new(receiver))
@@ -198,6 +198,11 @@ impl FlowEnd {
     /// Time of the end's next action that is not a response to an arrival.
     pub(crate) fn timer(&mut self) -> Time {
         with_end!(&mut self.kind, end => end.timer(), inline => Time::NEVER)
+    }
+
+    /// True if the end is a receiver that the network evaluates inline.
+    pub(crate) fn is_inline(&self) -> bool {
+        matches!(self.kind, Kind::Inline)
     }
 
     /// Mailbox of the packets for this end.
@@ -262,13 +267,13 @@ impl FlowEnd {
 }
 
 /// Numbers of packets that the two ends of a flow have sent and received.
-pub(crate) fn packets(ends: &mut [FlowEnd; 2], inline: Option<&Receiver>) -> [PacketCounts; 2] {
-    let inline = || inline.map(EndpointState::packets).unwrap_or_default();
+pub(crate) fn packets(ends: &mut [FlowEnd; 2], inline: Option<&Sink>) -> [PacketCounts; 2] {
+    let inline = || inline.map(|sink| sink.receiver.packets()).unwrap_or_default();
     ends.each_mut().map(|end| with_end!(&mut end.kind, end => end.packets(), inline => inline()))
 }
 
 /// Returns the records that the run keeps of the two ends of a flow.
-pub(crate) fn into_records(ends: [FlowEnd; 2], inline: Option<Receiver>) -> (SenderRecord, ReceiverRecord) {
+pub(crate) fn into_records(ends: [FlowEnd; 2], inline: Option<Sink>) -> (SenderRecord, ReceiverRecord) {
     match ends.map(|end| end.kind) {
         [Kind::UdtSender(sender), Kind::UdtReceiver(receiver)] => receiver.into_records(*sender),
         [sender, receiver] => {
@@ -281,7 +286,7 @@ pub(crate) fn into_records(ends: [FlowEnd; 2], inline: Option<Receiver>) -> (Sen
             let received = match receiver {
                 Kind::TcpReceiver(receiver) => receiver.into_record(),
                 Kind::Foreign(mut end) => end.endpoint.receiver_record(),
-                _ => inline.map(Receiver::into_record).unwrap_or_default(),
+                _ => inline.map(|sink| sink.receiver.into_record()).unwrap_or_default(),
             };
             (sent, received)
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::algorithms::{controllers, source_controller};
 use crate::crowd::{Reducer, SAMPLES_AT_ONCE};
-use crate::endpoint::Host;
+use crate::endpoint::{EndpointState, Host};
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
 use crate::events::gather;
 use crate::hosted::Hosted;
@@ -53,6 +53,8 @@ enum Turn {
         end: u32,
     },
     Link(LinkId),
+    /// The timers of a receiver that is evaluated inline.
+    Sink(FlowId),
     /// All senders of a source of transfers.
     Source(SourceId),
     /// All receivers of a source of transfers.
@@ -65,6 +67,9 @@ impl Turn {
     fn of(node: Node, ends: &mut [FlowEnd]) -> Self {
         let mut of_end = |end: u32| {
             let this = &mut ends[end as usize];
+            if this.is_inline() {
+                return Self::Sink(FlowId(end / 2));
+            }
             Self::End { timer: this.timer(), inbox: this.inbox(), end }
         };
         match node {
@@ -351,13 +356,15 @@ impl Engine {
     /// quantiles has no such samples.
     #[must_use]
     pub fn so_far(&mut self) -> Outcome {
-        self.network.sinks.iter_mut().flatten().for_each(|sink| sink.sample_before(self.now));
+        self.network.sinks.iter_mut().flatten().for_each(|sink| sink.receiver.sample_before(self.now));
         let this = &*self;
         let senders =
             || this.flows.iter().map(|[sender, _]| sender.sending().map_or(&[][..], |sending| sending.samples));
         let sinks = || this.flows.iter().zip(&this.network.sinks);
         let receivers = || {
-            sinks().map(|([_, receiver], inline)| inline.as_ref().map_or(receiver.receiving(), |sink| sink.samples()))
+            sinks().map(|([_, receiver], inline)| {
+                inline.as_ref().map_or(receiver.receiving(), |sink| sink.receiver.samples())
+            })
         };
         let links = || this.network.links.iter().enumerate().filter_map(|(i, link)| Some((i, link.samples()?)));
         let taken =
@@ -405,6 +412,13 @@ impl Engine {
                     due
                 }
                 Turn::Link(link) => network.run_link(*link, horizon),
+                Turn::Sink(flow) => {
+                    let due = network.sink_timer(*flow) < horizon;
+                    if due {
+                        network.run_sink(*flow, horizon);
+                    }
+                    due
+                }
                 Turn::Source(s) => sources[s.index()].run(spec, horizon, network),
                 Turn::Sinks(s) => sources[s.index()].run_sinks(horizon, network),
                 Turn::Host => host.as_mut().is_some_and(|host| host.take_turn(horizon, network)),
@@ -428,6 +442,7 @@ impl Engine {
         let next = |turn: &Turn| match *turn {
             Turn::End { timer, inbox, .. } => network.head(inbox).min(timer),
             Turn::Link(link) => network.next_for_link(link),
+            Turn::Sink(flow) => network.sink_timer(flow),
             Turn::Source(s) => sources[s.index()].next_event(network),
             Turn::Sinks(s) => sources[s.index()].next_sink_event(network),
             Turn::Host => host.as_ref().map_or(Time::NEVER, |host| host.next_event(network)),
@@ -444,7 +459,7 @@ impl Engine {
         let end = Time(self.spec.duration_ps);
         assert!(self.now >= end, "the run is not at its end");
         self.flows.as_flattened_mut().iter_mut().for_each(|flow_end| flow_end.finish(end));
-        self.network.sinks.iter_mut().flatten().for_each(|sink| crate::endpoint::EndpointState::finish(sink, end));
+        self.network.sinks.iter_mut().flatten().for_each(|sink| sink.receiver.finish(end));
         self.sources.iter_mut().for_each(|source| source.finish(end, &self.network));
         self.host.iter_mut().for_each(Hosted::finish);
         let mut reducer = self.reducer.take();

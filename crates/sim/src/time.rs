@@ -58,7 +58,8 @@ impl Time {
     #[must_use]
     #[inline]
     pub fn to_next_ns(self) -> Self {
-        Self(self.0.div_ceil(Self::NANOSECOND.0).saturating_mul(Self::NANOSECOND.0))
+        let over = self.0 % Self::NANOSECOND.0;
+        if over == 0 { self } else { self.later(Self(Self::NANOSECOND.0 - over)) }
     }
 
     /// `self − other`, or zero if `other` is later.

@@ -27,7 +27,7 @@ pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outle
 pub use datagrams::DatagramSender;
 pub use departures::Departures;
 pub use host::{Host, Way};
-pub use receiver::{Peer, Receiver};
+pub use receiver::{Expected, Peer, Receiver};
 pub(crate) use reported::reporting;
 pub use sender::Sender;
 pub use statistics::SenderStatistics;

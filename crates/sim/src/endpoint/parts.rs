@@ -9,10 +9,10 @@ pub const LEAST_GROWING_BYTES: u32 = 128;
 /// Quick ACKs at the start that grow no receive window (`TCP_MAX_QUICKACKS`).
 pub const QUICK_ACKS_WITHOUT_GROWTH: u32 = 16;
 
-/// A receiver's knowledge of parts of segments.
-#[derive(Clone, Copy, Debug)]
+/// A receiver's knowledge of parts of segments; that of a receiver whose sender sends none is the default.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Parts {
-    /// Size of a whole segment, and of its headers, bytes on the wire.
+    /// Size of a whole segment, and of its headers, bytes on the wire; zero without parts.
     whole: u64,
     headers: u64,
     /// Rate of the last link, bit/s; `None` if the rate is variable.
@@ -32,10 +32,17 @@ impl Parts {
         })
     }
 
-    /// Size of a whole segment, bytes on the wire.
+    /// True if a packet is smaller than a whole segment.
     #[must_use]
-    pub fn whole_bytes(&self) -> u64 {
-        self.whole
+    #[inline(always)]
+    pub fn is_part(&self, packet: &Packet) -> bool {
+        packet.bytes() < self.whole
+    }
+
+    /// Bytes by which a part is shorter than a whole segment.
+    #[must_use]
+    pub fn missing_in(&self, part: &Packet) -> u64 {
+        self.whole - part.bytes()
     }
 
     /// The part at the time of its arrival. A link that never queues whole segments has no queue in the engine, but a part

@@ -31,6 +31,8 @@ pub(super) struct Patience {
     last: Time,
     /// Longest interval that leaves the estimate at its minimum, as a time.
     steady: Time,
+    /// Timeout of an ACK that is delayed now.
+    timeout: Time,
 }
 
 impl Patience {
@@ -41,7 +43,7 @@ impl Patience {
         let timeout = rtt.later(rtt.later(rtt).max(MIN_DEVIATION));
         let pause = timeout.0.div_ceil(jiffy.0);
         let max_ato = pause.min(LONGEST_ATO.0 / jiffy.0);
-        Self {
+        let mut patience = Self {
             interrupts,
             ato: min_ato,
             min_ato,
@@ -50,7 +52,15 @@ impl Patience {
             pause,
             last: Time::NEVER,
             steady: Time(min_ato / 2 * jiffy.0),
-        }
+            timeout: Time::ZERO,
+        };
+        patience.set_ato(min_ato);
+        patience
+    }
+
+    fn set_ato(&mut self, jiffies: u64) {
+        self.ato = jiffies;
+        self.timeout = Time(self.ato.min(self.most) * self.interrupts.jiffy.0);
     }
 
     /// Takes the next expected segment if it changes nothing but the time of the last segment. Returns false in any other
@@ -69,7 +79,7 @@ impl Patience {
     pub(super) fn on_segment(&mut self, now: Time, order: Ordering) -> u32 {
         match order {
             Ordering::Less => {
-                self.ato = self.min_ato;
+                self.set_ato(self.min_ato);
                 QUICK_ACKS
             }
             Ordering::Greater => 0,
@@ -77,9 +87,9 @@ impl Patience {
                 let interval = self.interrupts.count(now).saturating_sub(self.interrupts.count(self.last));
                 self.last = now;
                 if interval <= self.min_ato / 2 {
-                    self.ato = self.ato / 2 + self.min_ato / 2;
+                    self.set_ato(self.ato / 2 + self.min_ato / 2);
                 } else if interval < self.ato {
-                    self.ato = (self.ato / 2 + interval).min(self.max_ato);
+                    self.set_ato((self.ato / 2 + interval).min(self.max_ato));
                 } else if interval > self.pause {
                     return QUICK_ACKS;
                 }
@@ -96,18 +106,18 @@ impl Patience {
 
     /// Records that a delayed ACK's timer expired: segments arrive more slowly than estimated.
     pub(super) fn on_expiry(&mut self) {
-        self.ato = (2 * self.ato).min(self.max_ato);
+        self.set_ato((2 * self.ato).min(self.max_ato));
     }
 
     /// Records that the last quick ACK was sent (`tcp_dec_quickack_mode`), or that quick ACKs begin at a mark.
     pub(super) fn on_end_of_quick_acks(&mut self) {
-        self.ato = self.min_ato;
+        self.set_ato(self.min_ato);
     }
 
     /// Timeout of an ACK that is delayed now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn timeout(&self) -> Time {
-        Time(self.ato.min(self.most) * self.interrupts.jiffy.0)
+        self.timeout
     }
 }
 

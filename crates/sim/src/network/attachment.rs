@@ -1,53 +1,19 @@
 //! Attachment of an endpoint to the network: its mailbox, its output, and its turn.
 
 use super::fabric::Network;
-use super::hops::{Access, Place, Tail, Times};
+use super::hops::{Access, Delivery, Hop, Place};
 use super::ports::{MailboxId, Port};
-use crate::endpoint::{End, Endpoint, Outlet};
+use super::sinks::Sink;
+use super::start::{Egress, Gate, Start};
+use crate::endpoint::{End, Endpoint, EndpointState, Outlet, Receiver};
 use crate::packet::{FlowId, Packet, PassageId};
 use crate::prefetch;
 use crate::sidecar::Sidecar;
-use crate::spec::MOST_IN_FLIGHT;
+use crate::spec::{FlowSpec, MOST_IN_FLIGHT};
 use crate::time::Time;
 
 /// Number of the latest accesses that are compared with a new access.
 const ACCESSES_COMPARED: usize = 4;
-
-/// First link of an end's path, if only this end feeds the link and the link never drops a packet. The end then
-/// computes the departure times of the link's transmitter itself, and sends packets to the node behind the link.
-#[derive(Clone, Copy, Debug)]
-struct Egress {
-    /// Number of the end's [`Access`].
-    access: u32,
-    free: Time,
-    /// Size of the usual packet, bytes, and its times on the link.
-    usual_bytes: u64,
-    usual: Times,
-    next: Port,
-    /// Rank of this end among the feeders of the node behind the link.
-    rank: u32,
-}
-
-/// First node of an end's path at which packets wait: the links before this node never queue.
-#[derive(Clone, Copy, Debug)]
-struct Gate {
-    lead: Tail,
-    port: Port,
-    /// Rank of this end among the feeders of the node.
-    rank: u32,
-}
-
-/// Way of an end's packets to the first node at which they wait.
-#[derive(Clone, Copy, Debug)]
-enum Start {
-    /// Over a link that only this end feeds.
-    Link(Egress),
-    /// Over links that never queue. With thousands of flows, reading this way from the lists of the network would cost
-    /// several cache misses.
-    Gate(Gate),
-    /// Any other way.
-    Hops,
-}
 
 /// One end of a flow, as the network sees it.
 #[derive(Clone, Debug)]
@@ -74,19 +40,10 @@ impl Outlet for Exit<'_> {
 
     #[inline(always)]
     fn send(&mut self, packet: Packet) {
-        let egress = match &mut self.attachment.start {
-            Start::Link(egress) => egress,
-            Start::Gate(Gate { lead, port, rank }) => return self.network.put(*port, lead.pass(packet), *rank),
-            Start::Hops => return self.network.send(packet),
-        };
-        let Times { lead, transmission, delay } = if packet.bytes() == egress.usual_bytes {
-            egress.usual
-        } else {
-            self.network.times_of(&packet, egress.access)
-        };
-        egress.free = egress.free.max(packet.at + lead) + transmission;
-        let packet = packet.next_hop(egress.free + delay);
-        self.network.put(egress.next, packet, egress.rank);
+        let Self { network: Network { ports, accesses, .. }, attachment } = self;
+        if let Some(packet) = attachment.start.put(packet, ports, accesses) {
+            self.network.forward_apart(packet);
+        }
     }
 
     #[inline(always)]
@@ -100,15 +57,6 @@ impl Outlet for Exit<'_> {
 }
 
 impl Network {
-    /// Adds a packet of a feeder with this rank to a container.
-    #[inline(always)]
-    fn put(&mut self, port: Port, packet: Packet, rank: u32) {
-        match port {
-            Port::Mailbox(id) => self.ports.mailboxes.push(id, packet),
-            Port::Batch(id) => self.ports.batches[id.index()].push(packet, rank),
-        }
-    }
-
     /// Arrival time of the next packet in a mailbox.
     #[must_use]
     #[inline(always)]
@@ -151,11 +99,57 @@ impl Network {
     #[must_use]
     pub fn attach(&mut self, flow: FlowId, end: End, usual_bytes: Option<u16>, counts_ns: bool) -> Attachment {
         let passage = if end == End::Sender { flow.data() } else { flow.acks() };
-        let start = match usual_bytes.and_then(|bytes| self.egress(passage, bytes.into())) {
-            Some(egress) => Start::Link(egress),
-            None => self.gate(passage).map_or(Start::Hops, Start::Gate),
-        };
+        let start = self.start_of(passage, usual_bytes);
         Attachment { flow, end, inbox: self.inbox(flow, end), start, counts_ns }
+    }
+
+    /// Way of the packets of a passage, most of which have `usual_bytes`.
+    fn start_of(&mut self, passage: PassageId, usual_bytes: Option<u16>) -> Start {
+        match usual_bytes.and_then(|bytes| self.egress(passage, bytes.into())) {
+            Some(egress) => Start::Link(egress),
+            None => self.gate(passage).map_or(Start::Hops(self.paths.leads[passage.index()]), Start::Gate),
+        }
+    }
+
+    /// Has the receiver of a flow evaluated inline, if a link before it has turns and its ACKs need not be forwarded from hop
+    /// to hop.
+    pub(super) fn make_sink(&mut self, flow: FlowId, spec: &FlowSpec) {
+        let hops = self.paths.hops_of(flow.data(), self.hops.len());
+        let waits = |hop: &Hop| matches!(hop.place, Place::Mailbox(_) | Place::Batch(_));
+        let last = spec.path.iter().rev().find(|&&link| self.deliveries[link] != Delivery::None);
+        let Some(&last) = last.filter(|_| self.hops[hops.start..hops.end - 1].iter().any(waits)) else { return };
+        if self.start_of(flow.acks(), Some(spec.stack.ack_bytes as u16)).is_direct() {
+            self.deliveries[last] = Delivery::Various;
+            self.hops[hops.end - 1].place = Place::TimedSink;
+        }
+    }
+
+    /// True if the receiver of a flow is evaluated inline.
+    #[must_use]
+    pub fn is_inline(&self, flow: FlowId) -> bool {
+        let hops = self.paths.hops_of(flow.data(), self.hops.len());
+        self.hops[hops].last().is_some_and(|hop| matches!(hop.place, Place::Sink(_) | Place::TimedSink))
+    }
+
+    /// Sets the receiver of a flow, most of whose ACKs have `ack_bytes`. With `counts_ns`, packets arrive for it at whole ns
+    /// if it has timers.
+    pub fn set_sink(&mut self, flow: FlowId, receiver: Receiver, ack_bytes: Option<u16>, counts_ns: bool) {
+        let start = self.start_of(flow.acks(), ack_bytes);
+        self.sinks[flow.index()] = Some(Sink { receiver, start, counts_ns });
+    }
+
+    /// Time of the next timer of a receiver that is evaluated inline.
+    #[inline(always)]
+    pub fn sink_timer(&self, flow: FlowId) -> Time {
+        self.sinks[flow.index()].as_ref().map_or(Time::NEVER, |sink| sink.receiver.timer())
+    }
+
+    /// Handles the timers of such a receiver before `horizon`.
+    pub fn run_sink(&mut self, flow: FlowId, horizon: Time) {
+        let Self { sinks, sidecars, ports, accesses, .. } = self;
+        if let Some(sink) = &mut sinks[flow.index()] {
+            sink.run(flow, horizon, ports, accesses, &mut sidecars[flow.index()]);
+        }
     }
 
     /// First node of a passage, if packets wait there.
@@ -163,7 +157,7 @@ impl Network {
         let port = match self.hops.get(self.paths.first_hop(passage))?.place {
             Place::Mailbox(id) => Port::Mailbox(id),
             Place::Batch(id) => Port::Batch(id),
-            Place::Inline(_) | Place::Sink(_) => return None,
+            _ => return None,
         };
         Some(Gate { lead: self.paths.leads[passage.index()], port, rank: self.ranks[passage.index()] })
     }
@@ -174,7 +168,7 @@ impl Network {
         let next = match next.place {
             Place::Mailbox(id) => Port::Mailbox(id),
             Place::Batch(id) => Port::Batch(id),
-            Place::Inline(_) | Place::Sink(_) => return None,
+            _ => return None,
         };
         let link = &self.links[link.index()];
         let access = Access {
@@ -205,12 +199,6 @@ impl Network {
             self.accesses.push(access);
         }
         place as u32
-    }
-
-    /// Times of a packet whose size is not the usual size.
-    #[inline(never)]
-    fn times_of(&self, packet: &Packet, access: u32) -> Times {
-        self.accesses[access as usize].times(packet.bytes())
     }
 }
 

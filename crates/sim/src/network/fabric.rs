@@ -4,7 +4,8 @@ use elephan_cc::Router;
 
 use super::hops::{Access, Delivery, Hop, Lane, Paths, Place, Tail};
 use super::ports::{LinkId, MailboxId, Port, Ports};
-use crate::endpoint::{End, Receiver};
+use super::sinks::Sink;
+use crate::endpoint::End;
 use crate::events::{Kind, Log, NetworkLog};
 use crate::link::{Carried, Link};
 use crate::packet::{BYTES_PER_PACKET, FlowId, Packet, PassageId, flag};
@@ -31,7 +32,7 @@ pub struct Network {
     /// All links, by index.
     pub links: Vec<Link>,
     /// Receivers that are evaluated inline, by flow.
-    pub sinks: Vec<Option<Receiver>>,
+    pub sinks: Vec<Option<Sink>>,
     /// Sidecar of each flow: data of the flow's packets that are stored outside the packets.
     pub sidecars: Vec<Sidecar>,
     /// Packets of flow `f` dropped or lost: data at `2f`, ACKs at `2f + 1`.
@@ -69,11 +70,63 @@ pub struct Network {
     pub(super) overdrawn: bool,
 }
 
+/// The network without its links, for the turn of a link.
+pub(super) struct Behind<'a> {
+    pub(super) ports: &'a mut Ports,
+    pub(super) hops: &'a [Hop],
+    pub(super) paths: &'a Paths,
+    pub(super) sinks: &'a mut [Option<Sink>],
+    pub(super) sidecars: &'a mut Vec<Sidecar>,
+    pub(super) accesses: &'a [Access],
+    pub(super) ranks: &'a [u32],
+    pub(super) end: Time,
+    pub(super) too_late: MailboxId,
+}
+
+impl Behind<'_> {
+    /// Delivers a packet that is at `place`. Returns the packet, or the ACK of a receiver there, if it must be forwarded from
+    /// hop to hop.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, packet: Packet, place: Place) -> Option<Packet> {
+        match place {
+            Place::Mailbox(port) => self.ports.mailboxes.push(port, packet),
+            Place::Batch(port) => {
+                self.ports.batches[port.index()].push(packet, self.ranks[packet.passage().index()]);
+            }
+            Place::Sink(_) | Place::TimedSink if packet.at >= self.end => {
+                self.ports.mailboxes.push(self.too_late, packet);
+            }
+            Place::TimedSink => {
+                let flow = packet.flow().index();
+                // A copy, so that the packet itself can stay in registers.
+                self.sinks[flow].as_mut()?.take(&{ packet }, self.ports, self.accesses, &mut self.sidecars[flow]);
+            }
+            Place::Sink(_) => {
+                let flow = packet.flow().index();
+                let sink = self.sinks[flow].as_mut()?;
+                let ack = match sink.receiver.on_expected(&packet) {
+                    Some(ack) => ack,
+                    None => sink.receiver.on_segment_apart(&{ packet }, &mut self.sidecars[flow])?,
+                };
+                return sink.start.put(ack, self.ports, self.accesses);
+            }
+            Place::Inline(_) | Place::Uncommon => return Some(packet),
+        }
+        None
+    }
+}
+
 impl Network {
     /// Sends a packet into the network; `packet.at` is its departure from the endpoint.
     #[inline(always)]
     pub fn send(&mut self, packet: Packet) {
         self.forward(self.paths.leads[packet.passage().index()].pass(packet));
+    }
+
+    /// [`Network::forward`], as a function of its own for callers that seldom need it.
+    #[inline(never)]
+    pub(super) fn forward_apart(&mut self, packet: Packet) {
+        self.forward(packet);
     }
 
     /// Forwards a packet to the next node at which packets wait. Uncommon cases have separate functions, so that a
@@ -82,43 +135,31 @@ impl Network {
     pub(super) fn forward(&mut self, mut packet: Packet) {
         loop {
             let hop = self.hop(&packet);
-            match hop.place {
-                Place::Mailbox(id) => return self.ports.mailboxes.push(id, packet),
-                Place::Batch(id) => {
-                    return self.ports.batches[id.index()].push(packet, self.ranks[packet.passage().index()]);
-                }
-                Place::Inline(link) => {
-                    let (this, bytes) = (&mut self.links[link.index()], packet.bytes());
-                    if packet.at >= self.end && this.is_recorded() {
-                        return self.ports.mailboxes.push(self.too_late, packet);
-                    }
-                    let capable = packet.flags() & flag::ECT != 0;
-                    let Some(Carried { at, marked }) = this.carry(packet.at, bytes, capable) else {
-                        return self.refuse(link, packet.at, packet);
-                    };
-                    if marked {
-                        packet = self.note_mark(link, packet.at, packet.marked());
-                    }
-                    packet = packet.next_hop(at + hop.tail.of(bytes));
-                }
-                Place::Sink(id) => {
-                    let receiver = self.sinks[packet.flow().index()].as_mut().filter(|_| packet.at < self.end);
-                    let Some(receiver) = receiver else { return self.ports.mailboxes.push(id, packet) };
-                    let Some(ack) = receiver.on_expected(&packet) else { return self.answer_slowly(packet) };
-                    packet = self.paths.leads[ack.passage().index()].pass(ack);
-                }
+            let Place::Inline(link) = hop.place else {
+                let Some(ack) = self.split().1.deliver(packet, hop.place) else { return };
+                packet = ack;
+                continue;
+            };
+            let (this, bytes) = (&mut self.links[link.index()], packet.bytes());
+            if packet.at >= self.end && this.is_recorded() {
+                return self.ports.mailboxes.push(self.too_late, packet);
             }
+            let capable = packet.flags() & flag::ECT != 0;
+            let Some(Carried { at, marked }) = this.carry(packet.at, bytes, capable) else {
+                return self.refuse(link, packet.at, packet);
+            };
+            if marked {
+                packet = self.note_mark(link, packet.at, packet.marked());
+            }
+            packet = packet.next_hop(at + hop.tail.of(bytes));
         }
     }
 
-    /// Slow path of an inline receiver, for an unexpected segment.
-    #[inline(never)]
-    fn answer_slowly(&mut self, packet: Packet) {
-        let flow = packet.flow().index();
-        let Some(receiver) = &mut self.sinks[flow] else { return };
-        if let Some(ack) = receiver.on_segment_with_care(&packet, &mut self.sidecars[flow]) {
-            self.send(ack);
-        }
+    /// The links, and what is behind them.
+    #[inline(always)]
+    pub(super) fn split(&mut self) -> (&mut [Link], Behind<'_>) {
+        let Self { links, ports, hops, paths, sinks, sidecars, accesses, ranks, end, too_late, .. } = self;
+        (links, Behind { ports, hops, paths, sinks, sidecars, accesses, ranks, end: *end, too_late: *too_late })
     }
 
     #[inline(always)]
@@ -137,13 +178,6 @@ impl Network {
         if router == Some(Router::Xcp) {
             self.sidecars[flow.index()].carry_headers();
         }
-    }
-
-    /// True if a flow's receiver is evaluated inline.
-    #[must_use]
-    pub fn is_inline(&self, flow: FlowId) -> bool {
-        let hops = self.paths.hops_of(flow.data(), self.hops.len());
-        self.hops[hops].last().is_some_and(|hop| matches!(hop.place, Place::Sink(_)))
     }
 
     /// Time of a link's next event.

@@ -76,8 +76,12 @@ pub(super) enum Place {
     Batch(BatchId),
     /// Before a link that is evaluated inline.
     Inline(LinkId),
-    /// At a receiver that is evaluated inline; the mailbox takes packets that arrive after the end of the run.
+    /// At a receiver that is evaluated inline; the mailbox for its ACKs, which is prefetched, if it is known.
     Sink(MailboxId),
+    /// At a receiver with timers that is evaluated inline.
+    TimedSink,
+    /// At a place for which a packet leaves the loop over common packets.
+    Uncommon,
 }
 
 impl From<Port> for Place {
@@ -87,23 +91,6 @@ impl From<Port> for Place {
             Port::Batch(id) => Self::Batch(id),
         }
     }
-}
-
-/// The container behind a hop in the common cases, computed before the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// A mailbox.
-    Mailbox(MailboxId),
-    /// A batch.
-    Batch(BatchId),
-    /// A receiver that is evaluated inline, and the mailbox for its ACKs.
-    Echo(MailboxId),
-    /// A receiver that is evaluated inline, and the batch for its ACKs.
-    EchoBatch(BatchId),
-    /// A link that is evaluated inline.
-    Inline(LinkId),
-    /// Anything else: see [`super::Network::send`].
-    Other,
 }
 
 /// Nodes behind a link.
@@ -133,8 +120,8 @@ pub(super) struct Hop {
     pub(super) place: Place,
     /// The links behind this link that can never queue.
     pub(super) tail: Tail,
-    /// The next node in the common case.
-    pub(super) next: Next,
+    /// The place of the next hop, computed before the run, in the common case.
+    pub(super) next: Place,
 }
 
 /// Paths of each flow's data (`2f`) and ACKs (`2f + 1`), in two lists. The first list stays in the cache even with

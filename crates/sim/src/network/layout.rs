@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::fabric::Network;
-use super::hops::{Delivery, Hop, Lane, Next, Paths, Place, Tail};
+use super::hops::{Delivery, Hop, Lane, Paths, Place, Tail};
 use super::plan::{Node, Plan, plan};
 use super::ports::{Batch, BatchId, LinkId, MailboxId, Port, Ports, SourceId};
-use super::turns::SCAN_FEEDERS;
+use super::turns::{MANY_FLOWS, SCAN_FEEDERS};
 use crate::link::Link;
 use crate::packet::{FlowId, PassageId};
 use crate::queue::CheckedLink;
@@ -174,6 +174,9 @@ impl<'a> Builder<'a> {
             let feeders = [Feeder::Flow(&flow.name, false), Feeder::Flow(&flow.name, true)];
             let nodes = if flow.is_hosted() { [Node::Host; 2] } else { [Node::Sender(f), Node::Receiver(f)] };
             self.lay_flow(flow, feeders, nodes, is_inline);
+            if self.sinks_with_timers(flow) {
+                self.network.make_sink(f, flow);
+            }
         }
         for passage in 0..self.network.paths.len() {
             self.network.look_ahead(PassageId(passage));
@@ -214,6 +217,14 @@ impl<'a> Builder<'a> {
         }
         let (node, delay) = self.lay_path(flow, back, true, node, delay, false);
         self.edges.push((node, nodes[0], delay));
+    }
+
+    /// True if the receiver of a flow is evaluated inline although it has timers, for which it has turns. With many flows it
+    /// is not: in a turn of its own, a receiver handles several segments while its state is in the cache.
+    fn sinks_with_timers(&self, flow: &FlowSpec) -> bool {
+        let is_tcp = !flow.has_own_transport() && !flow.datagrams;
+        let has_path = !flow.answers_at_once() && !flow.stack.reads_at_once;
+        is_tcp && has_path && self.spec.events.is_none() && self.spec.flows.len() <= MANY_FLOWS
     }
 
     /// Lays out the path of a source's transfers as for a flow. The path is then taken out of the network as a
@@ -320,7 +331,7 @@ impl<'a> Builder<'a> {
                 }
                 let place = port.map_or(Place::Inline(id), Place::from);
                 last.replace(link).into_iter().for_each(|before| self.network.deliveries[before] = Delivery::Various);
-                self.network.hops.push(Hop { place, tail: Tail::default(), next: Next::Other });
+                self.network.hops.push(Hop { place, tail: Tail::default(), next: Place::Uncommon });
                 feeder = Feeder::Link(&self.spec.links[link].name, Vec::new());
             }
             delay += this.least_crossing(smallest);
@@ -332,7 +343,7 @@ impl<'a> Builder<'a> {
         let inbox = self.network.ports.mailboxes.add();
         self.network.inboxes.push(inbox);
         let place = if into_sink { Place::Sink(inbox) } else { Place::Mailbox(inbox) };
-        self.network.hops.push(Hop { place, tail: Tail::default(), next: Next::Other });
+        self.network.hops.push(Hop { place, tail: Tail::default(), next: Place::Uncommon });
         self.network.paths.add(first_hop, lead);
         if let Node::Link(last) = source {
             self.network.scatters[last.index()] = true;
@@ -345,19 +356,14 @@ impl Network {
     /// Fills in the common case behind each hop of a passage (a flow and a direction).
     pub(super) fn look_ahead(&mut self, passage: PassageId) {
         let hops = self.paths.hops_of(passage, self.hops.len());
-        let echo = self.hops.get(hops.end).map(|back| back.place);
+        let back = self.hops.get(hops.end).map(|back| back.place);
         for hop in hops.start..hops.end - 1 {
-            let behind = self.hops[hop + 1].place;
-            let inline = |link: LinkId| !self.links[link.index()].decides_by_discipline();
-            let next = match (behind, echo) {
-                (Place::Sink(_), Some(Place::Mailbox(id))) => Next::Echo(id),
-                (Place::Sink(_), Some(Place::Batch(id))) => Next::EchoBatch(id),
-                (Place::Mailbox(id), _) => Next::Mailbox(id),
-                (Place::Batch(id), _) => Next::Batch(id),
-                (Place::Inline(link), _) if inline(link) => Next::Inline(link),
-                _ => Next::Other,
+            let next = match (self.hops[hop + 1].place, back) {
+                (Place::Inline(link), _) if self.links[link.index()].decides_by_discipline() => Place::Uncommon,
+                (Place::Sink(_), Some(Place::Mailbox(acks))) => Place::Sink(acks),
+                (place, _) => place,
             };
-            self.chained |= matches!(next, Next::Inline(_));
+            self.chained |= matches!(next, Place::Inline(_));
             self.hops[hop].next = next;
         }
     }

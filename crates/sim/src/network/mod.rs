@@ -1,7 +1,7 @@
 //! The network between the endpoints: links, the packets that wait for a turn, and the forwarding from hop to hop.
 //!
 //! ```text
-//!  endpoint ──► [mailbox] ──► link ──► [mailbox] ──► link ──► receiver that answers at once ─┐
+//!  endpoint ──► [mailbox] ──► link ──► [mailbox] ──► link ──► receiver ──────────────────────┐
 //!     ▲            ▲          turn        ▲          turn      (evaluated inline)            │ ACK
 //!     └─ [mailbox] ◄── link ◄─────────────┴────────────────────────── [mailbox] ◄────────────┘
 //! ```
@@ -20,8 +20,8 @@
 //! the feeders' names break ties. So neither the length of a slice nor the order of flows changes a result.
 //!
 //! **Inline evaluation.** A link with a single feeder and without its own events gets its packets in order, so it needs
-//! no turn: it is evaluated when a packet is forwarded to it, and so is a receiver that acknowledges each segment at
-//! once. A link that can never queue only adds a time that depends on the packet's size (`quiet`).
+//! no turn: it is evaluated when a packet is forwarded to it, and so is a receiver, which has a turn only for the timers of
+//! delayed ACKs. A link that can never queue only adds a time that depends on the packet's size (`quiet`).
 //!
 //! | file | idea |
 //! | --- | --- |
@@ -29,7 +29,9 @@
 //! | `ports` | the containers in which packets wait for a turn |
 //! | `fabric` | the [`Network`] itself: forwarding from hop to hop |
 //! | `turns` | the turn of a link |
+//! | `sinks` | receivers that are evaluated inline |
 //! | `attachment` | an endpoint's interface to the network, and its turn |
+//! | `start` | the way of an end's packets to the first node at which they wait |
 //! | `slots` | paths of the active transfers |
 //! | `layout`, `plan` | the hops of a spec, and the order of turns |
 
@@ -39,7 +41,9 @@ mod hops;
 mod layout;
 mod plan;
 mod ports;
+mod sinks;
 mod slots;
+mod start;
 mod turns;
 
 pub use self::attachment::Attachment;
@@ -47,4 +51,5 @@ pub use self::fabric::{Count, Network};
 pub use self::layout::build;
 pub use self::plan::{Node, Plan};
 pub use self::ports::{LinkId, MailboxId, SourceId};
+pub use self::sinks::Sink;
 pub use self::slots::TRANSFER_BYTES;

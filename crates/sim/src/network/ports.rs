@@ -288,6 +288,15 @@ impl Ports {
         }
     }
 
+    /// Adds a packet of a feeder with this rank to a port.
+    #[inline(always)]
+    pub(super) fn put(&mut self, port: Port, packet: Packet, rank: u32) {
+        match port {
+            Port::Mailbox(id) => self.mailboxes.push(id, packet),
+            Port::Batch(id) => self.batches[id.index()].push(packet, rank),
+        }
+    }
+
     /// Limits the mailboxes together, and each batch, to `bytes`.
     pub(super) fn limit_memory(&mut self, bytes: u64) {
         self.mailboxes.limit_memory(bytes);

@@ -89,10 +89,6 @@ impl Network {
         extra: Time,
     ) {
         let [data, acks] = [flow.data(), flow.acks()].map(PassageId::index);
-        let before = std::mem::replace(&mut self.sinks[flow.index()], receiver);
-        if let (Some(receiver), Some(mut before)) = (&mut self.sinks[flow.index()], before) {
-            receiver.inherit(&mut before);
-        }
         self.sidecars[flow.index()] = sidecar;
         (self.dropped[data], self.dropped[acks]) = (0, 0);
         (self.duplicated[data], self.duplicated[acks]) = (0, 0);
@@ -104,6 +100,11 @@ impl Network {
         } else {
             let hop = self.paths.first_hop(flow.acks()) + links - 1;
             self.hops[hop].tail.delay = lane.hops[1][links - 1].tail.delay + extra;
+        }
+        let before = self.sinks[flow.index()].take();
+        if let Some(mut receiver) = receiver {
+            before.into_iter().for_each(|mut sink| receiver.inherit(&mut sink.receiver));
+            self.set_sink(flow, receiver, None, false);
         }
     }
 }

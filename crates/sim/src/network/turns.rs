@@ -9,21 +9,19 @@
 //! The loop over common packets is one function for all kinds of ports. Uncommon packets leave the loop, so that a
 //! common packet stays in registers.
 
-use super::fabric::Network;
-use super::hops::{Delivery, Hop, Next, Paths, Tail};
+use super::fabric::{Behind, Network};
+use super::hops::{Delivery, Hop, Paths, Place};
 use super::ports::{BatchId, LinkId, MailboxId, Mailboxes, Port, Ports};
-use crate::endpoint::Receiver;
 use crate::link::Carried;
 use crate::packet::{FlowId, Packet, flag};
 use crate::prefetch;
-use crate::sidecar::Sidecar;
 use crate::time::Time;
 
 /// Largest number of feeders that a link merges by comparing each; more feeders use a batch.
 pub(super) const SCAN_FEEDERS: usize = 8;
 
 /// Number of flows, transfers included, above which their state does not stay in the cache from turn to turn.
-const MANY_FLOWS: usize = 256;
+pub(super) const MANY_FLOWS: usize = 256;
 
 /// Distance in packets between the steps of prefetching. Each step reads the address for the next step. The distance is
 /// long enough for memory's latency, and short enough that the data are still in the cache.
@@ -281,23 +279,6 @@ enum Unusual {
     Gone { now: Time },
 }
 
-/// ACK of an inline receiver for a segment, behind the links of the reverse path that never queue.
-#[inline(always)]
-fn answer(receiver: &mut Receiver, packet: Packet, sidecars: &mut [Sidecar], lead: Tail) -> Option<Packet> {
-    match receiver.on_expected(&packet) {
-        Some(ack) => Some(lead.pass(ack)),
-        // A copy, so that the packet itself can stay in registers.
-        None => answer_slowly(receiver, &{ packet }, &mut sidecars[packet.flow().index()], lead),
-    }
-}
-
-/// [`answer`] for an unexpected segment. The function is separate from the fast path, so that the fast path's ACK can
-/// stay in registers.
-#[inline(never)]
-fn answer_slowly(receiver: &mut Receiver, packet: &Packet, sidecar: &mut Sidecar, lead: Tail) -> Option<Packet> {
-    receiver.on_segment_with_care(packet, sidecar).map(|ack| lead.pass(ack))
-}
-
 /// State of the prefetching of a link's turn.
 struct Ahead {
     /// Flows of the latest packets at the first and the second step. Packets come in bursts, so a step does nothing for a
@@ -326,14 +307,8 @@ impl Ahead {
 /// Prefetches the data for packets that follow soon: the packet, then the hop, then the mailbox or the receiver behind
 /// it, then the slot in the mailbox.
 #[inline(always)]
-fn fetch_ahead<F: Feed>(
-    feed: &F,
-    ports: &Ports,
-    hops: &[Hop],
-    paths: &Paths,
-    sinks: &[Option<Receiver>],
-    ahead: &mut Ahead,
-) {
+fn fetch_ahead<F: Feed>(feed: &F, behind: &Behind<'_>, ahead: &mut Ahead) {
+    let Behind { ports, hops, paths, sinks, .. } = behind;
     feed.fetch_soon(ports, 6 * STEP);
     if let Some(packet) = feed.soon(ports, 3 * STEP) {
         if packet.flow() != ahead.done[0] {
@@ -345,14 +320,12 @@ fn fetch_ahead<F: Feed>(
     if let Some(packet) = feed.soon(ports, 2 * STEP) {
         if packet.flow() != ahead.done[1] {
             ahead.done[1] = packet.flow();
-            match hops[paths.hop_of(packet)].next {
-                Next::Mailbox(id) => mailbox = Some(id),
-                Next::Echo(id) => {
-                    mailbox = Some(id);
-                    prefetch::value(&sinks[packet.flow().index()]);
-                }
-                Next::EchoBatch(_) => prefetch::value(&sinks[packet.flow().index()]),
-                Next::Batch(_) | Next::Inline(_) | Next::Other => {}
+            let next = hops[paths.hop_of(packet)].next;
+            if let Place::Mailbox(id) | Place::Sink(id) = next {
+                mailbox = Some(id);
+            }
+            if let Place::Sink(_) | Place::TimedSink = next {
+                prefetch::value(&sinks[packet.flow().index()]);
             }
         }
     }
@@ -425,11 +398,12 @@ impl Network {
         gone: &mut Vec<Packet>,
         worked: &mut bool,
     ) -> Option<Unusual> {
-        let Self { links, ports, hops, paths, sinks, sidecars, ranks, end, log, .. } = self;
+        let logged = self.log.is_some();
+        let (links, mut behind) = self.split();
         let link = &mut links[link.index()];
-        let (unsteady, logged) = (link.is_unsteady(), log.is_some());
+        let unsteady = link.is_unsteady();
         // Packets added to these ports during the turn are for later turns.
-        let mut arrival = feed.head(ports);
+        let mut arrival = feed.head(behind.ports);
         loop {
             let service = link.next_service();
             let now = service.min(arrival);
@@ -438,17 +412,16 @@ impl Network {
             }
             *worked = true;
             // At equal times the packet in transmission leaves before the new packet arrives.
-            if service > arrival {
-                if let Some(packet) = feed.next(ports, horizon) {
-                    link.receive(packet, gone, sidecars);
-                    arrival = feed.head(ports);
+            let sent = if service > arrival {
+                if let Some(packet) = feed.next(behind.ports, horizon) {
+                    link.receive(packet, gone, behind.sidecars);
+                    arrival = feed.head(behind.ports);
                 }
-                if gone.is_empty() {
-                    continue;
-                }
-                return Some(Unusual::Gone { now });
-            }
-            let Some((packet, at)) = link.send_next(service, gone, sidecars) else {
+                None
+            } else {
+                link.send_next(service, gone, behind.sidecars)
+            };
+            let Some((packet, at)) = sent else {
                 if gone.is_empty() {
                     continue;
                 }
@@ -457,21 +430,10 @@ impl Network {
             if unsteady || !gone.is_empty() || (logged && packet.is_marked()) {
                 return Some(Unusual::Sent { packet, at, now });
             }
-            let hop = &hops[paths.hop_of(&packet)];
+            let hop = &behind.hops[behind.paths.hop_of(&packet)];
             let packet = packet.next_hop(at + hop.tail.of(packet.bytes()));
-            match hop.next {
-                Next::Mailbox(port) => ports.mailboxes.push(port, packet),
-                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage().index()]),
-                Next::Echo(port) if packet.at < *end => {
-                    let (sink, lead) = (packet.flow().index(), paths.leads[packet.flow().acks().index()]);
-                    let Some(receiver) = &mut sinks[sink] else { return Some(Unusual::Forward(packet)) };
-                    if let Some(ack) = answer(receiver, packet, sidecars, lead) {
-                        ports.mailboxes.push(port, ack);
-                    }
-                }
-                Next::Echo(_) | Next::EchoBatch(_) | Next::Inline(_) | Next::Other => {
-                    return Some(Unusual::Forward(packet));
-                }
+            if let Some(packet) = behind.deliver(packet, hop.next) {
+                return Some(Unusual::Forward(packet));
             }
         }
     }
@@ -566,19 +528,19 @@ impl Network {
         horizon: Time,
         worked: &mut bool,
     ) -> Option<Uncommon> {
-        let Self { links, ports, hops, paths, sinks, sidecars, ranks, end, .. } = self;
         let id = link;
+        let (links, mut behind) = self.split();
         let (before, link_and_after) = links.split_at_mut(link.index());
         let (link, after) = link_and_after.split_first_mut()?;
         let unsteady = link.is_unsteady();
         let mut ahead = Ahead::new();
         loop {
-            let packet = feed.next(ports, horizon)?;
+            let packet = feed.next(behind.ports, horizon)?;
             *worked = true;
             if MANY {
-                fetch_ahead(feed, ports, hops, paths, sinks, &mut ahead);
+                fetch_ahead(feed, &behind, &mut ahead);
             } else if F::MIXED {
-                fetch_hop(feed, ports, hops, paths);
+                fetch_hop(feed, behind.ports, behind.hops, behind.paths);
             }
             let bytes = packet.bytes();
             let capable = packet.flags() & flag::ECT != 0;
@@ -591,39 +553,24 @@ impl Network {
             if unsteady {
                 return Some(Uncommon::Launch(packet, at));
             }
-            let hop = &hops[paths.hop_of(&packet)];
+            let hop = &behind.hops[behind.paths.hop_of(&packet)];
             let mut packet = packet.next_hop(at + hop.tail.of(bytes));
             let mut next = hop.next;
-            while let (true, Next::Inline(inner)) = (CHAINED, next) {
-                let behind = inner.index().checked_sub(before.len() + 1);
-                let link = behind.map_or_else(|| &mut before[inner.index()], |behind| &mut after[behind]);
-                if packet.at >= *end && link.is_recorded() {
+            while let (true, Place::Inline(inner)) = (CHAINED, next) {
+                let later = inner.index().checked_sub(before.len() + 1);
+                let link = later.map_or_else(|| &mut before[inner.index()], |later| &mut after[later]);
+                if packet.at >= behind.end && link.is_recorded() {
                     return Some(Uncommon::Forward(packet));
                 }
                 let Some(Carried { at, marked: false }) = link.carry(packet.at, bytes, false) else {
                     return Some(Uncommon::Refused(inner, packet));
                 };
-                let hop = &hops[paths.hop_of(&packet)];
+                let hop = &behind.hops[behind.paths.hop_of(&packet)];
                 packet = packet.next_hop(at + hop.tail.of(bytes));
                 next = hop.next;
             }
-            match next {
-                Next::Mailbox(port) => ports.mailboxes.push(port, packet),
-                Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage().index()]),
-                Next::Echo(_) | Next::EchoBatch(_) if packet.at < *end => {
-                    let (sink, acks) = (packet.flow().index(), packet.flow().acks().index());
-                    let lead = paths.leads[acks];
-                    let Some(receiver) = &mut sinks[sink] else { return Some(Uncommon::Forward(packet)) };
-                    let Some(ack) = answer(receiver, packet, sidecars, lead) else { continue };
-                    match next {
-                        Next::EchoBatch(port) => ports.batches[port.index()].push(ack, ranks[acks]),
-                        Next::Echo(port) => ports.mailboxes.push(port, ack),
-                        _ => return Some(Uncommon::Forward(ack)),
-                    }
-                }
-                Next::Echo(_) | Next::EchoBatch(_) | Next::Inline(_) | Next::Other => {
-                    return Some(Uncommon::Forward(packet));
-                }
+            if let Some(packet) = behind.deliver(packet, next) {
+                return Some(Uncommon::Forward(packet));
             }
         }
     }
@@ -637,20 +584,7 @@ impl Network {
             }
             return;
         }
-        let Self { ports, hops, paths, sinks, sidecars, ranks, end, .. } = self;
-        let hop = &hops[paths.hop_of(&packet)];
-        let packet = packet.next_hop(at + hop.tail.of(packet.bytes()));
-        match hop.next {
-            Next::Mailbox(port) => ports.mailboxes.push(port, packet),
-            Next::Batch(port) => ports.batches[port.index()].push(packet, ranks[packet.passage().index()]),
-            Next::Echo(port) if packet.at < *end => {
-                let (sink, lead) = (packet.flow().index(), paths.leads[packet.flow().acks().index()]);
-                let Some(receiver) = &mut sinks[sink] else { return self.forward(packet) };
-                if let Some(ack) = answer(receiver, packet, sidecars, lead) {
-                    ports.mailboxes.push(port, ack);
-                }
-            }
-            Next::Echo(_) | Next::EchoBatch(_) | Next::Inline(_) | Next::Other => self.forward(packet),
-        }
+        let tail = self.tail(&packet);
+        self.forward(packet.next_hop(at + tail.of(packet.bytes())));
     }
 }

@@ -66,7 +66,7 @@ struct Slot {
 impl Slot {
     fn receiver<'a>(&'a self, network: &'a Network) -> Option<&'a Receiver> {
         let own = self.sink.as_ref().map(|sink| &sink.0);
-        own.or(network.sinks[self.flow.index()].as_ref())
+        own.or(network.sinks[self.flow.index()].as_ref().map(|sink| &sink.receiver))
     }
 
     /// Packet counts of the sender and the receiver.

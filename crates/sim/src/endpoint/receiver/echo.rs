@@ -25,6 +25,8 @@ enum Signal {
 pub(super) struct Echo {
     signal: Signal,
     is_linux: bool,
+    /// Flags of segments that take the slow path.
+    telling: u8,
     /// Misbehavior: marks are not echoed.
     hides_marks: bool,
     /// The latch of RFC 3168, or the mark of the last segment.
@@ -45,8 +47,17 @@ impl Echo {
             None if needs.ecn == Ecn::Endpoint && stack.ecn => Signal::Latch,
             None => Signal::Marks,
         };
-        let (is_linux, hides_marks) = (stack.is_linux(), stack.hide_marks);
-        Self { signal, is_linux, hides_marks, marked: false, load: Load::Low, feedback: 0.0, latest: Packet::default() }
+        let is_linux = stack.is_linux();
+        Self {
+            signal,
+            is_linux,
+            telling: flag::CE | if is_linux { flag::CWR } else { 0 },
+            hides_marks: stack.hide_marks,
+            marked: false,
+            load: Load::Low,
+            feedback: 0.0,
+            latest: Packet::default(),
+        }
     }
 
     /// True if only marks are echoed, each of them.
@@ -91,10 +102,11 @@ impl Echo {
         self.latest = self.latest.arriving(now);
     }
 
-    /// True if neither the segment nor the last one has a mark.
+    /// True if neither the segment nor the last one has a mark, and the segment reports no reduction of the window (see
+    /// [`Echo::is_urgent`]).
     #[inline(always)]
     pub(super) fn is_clear(&self, packet: &Packet) -> bool {
-        !self.marked && !packet.is_marked()
+        !self.marked && packet.flags() & self.telling == 0
     }
 
     /// True if marks are echoed one by one, and the segment's mark differs from the last segment's.
@@ -108,15 +120,8 @@ impl Echo {
         packet.is_marked() && !self.hides_marks
     }
 
-    /// True if the ACK of a segment must not wait: the segment reports a reduction of the window, so the window may be very
-    /// small (`tcp_ecn_accept_cwr`).
-    #[inline(always)]
-    pub(super) fn reports_reduction(&self, packet: &Packet) -> bool {
-        self.is_linux && packet.flags() & flag::CWR != 0
-    }
-
-    /// True if a segment is acknowledged at once, because of [`Echo::reports_reduction`] or because its mark differs from
-    /// the last segment's (`dctcp_ece_ack_update`).
+    /// True if the ACK of a segment must not wait: the segment reports a reduction of the window, so that the window may be
+    /// very small (`tcp_ecn_accept_cwr`), or its mark differs from the last segment's (`dctcp_ece_ack_update`).
     #[inline]
     pub(super) fn is_urgent(&self, packet: &Packet) -> bool {
         self.is_linux && (packet.flags() & flag::CWR != 0 || self.changes_mark(packet))

@@ -51,6 +51,8 @@ enum Path {
     Each,
     /// ACKs are delayed.
     Delayed,
+    /// Each segment is acknowledged at once, with the reports of routers.
+    Reporting,
     /// All segments take the slow path, which alone writes the event log, echoes the state of routers, looks at
     /// timestamps, counts datagrams, and opens the connection.
     Slow,
@@ -58,7 +60,7 @@ enum Path {
 
 /// Result of the fast path for a segment.
 #[derive(Clone, Copy, Debug)]
-enum Expected {
+pub enum Expected {
     /// The segment was the next expected segment; its ACK is sent at once.
     Answered(Packet),
     /// The segment was the next expected segment; its ACK is delayed.
@@ -85,8 +87,7 @@ pub struct Receiver {
     echo: Echo,
     opening: Opening,
     sizes: Sizes,
-    /// `Some` if the sender sends parts of segments.
-    parts: Option<Parts>,
+    parts: Parts,
     /// `Some` if the segments are datagrams, which are only counted.
     datagrams: Option<Box<Datagrams>>,
     acks_sent: u64,
@@ -104,7 +105,7 @@ impl Receiver {
     pub fn of_flow(flow: FlowId, spec: &Spec, this: &FlowSpec, peer: &Peer, sample_times: &Arc<[Time]>) -> Self {
         let opened = Time(this.start_ps);
         let mut receiver = Self::opened_at(opened, Clock::new(sample_times), flow, this, peer);
-        receiver.parts = Parts::of_flow(spec, this);
+        receiver.parts = Parts::of_flow(spec, this).unwrap_or_default();
         let disorders = |&link: &usize| spec.links[link].impairments.as_ref().is_some_and(|i| i.disorders());
         if this.stack.is_linux() && this.path.iter().any(disorders) {
             receiver.arrivals.protect(this.stack.phase);
@@ -142,7 +143,7 @@ impl Receiver {
             echo: Echo::new(stack, &peer.needs),
             opening,
             sizes: Sizes { ack, option, block },
-            parts: None,
+            parts: Parts::default(),
             datagrams: this.datagrams.then(Box::default),
             acks_sent: 0,
             timer: clock.due(),
@@ -158,9 +159,11 @@ impl Receiver {
     /// Chooses the fast path.
     fn choose_path(&mut self) {
         let is_plain = self.log.is_none() && self.datagrams.is_none() && !self.arrivals.is_protected();
-        self.path = match is_plain && self.opening.is_open && self.echo.is_of_marks() {
-            true if self.schedule.delays() => Path::Delayed,
-            true if !self.echo.hides_marks() => Path::Each,
+        self.path = match (self.echo.is_of_marks(), self.schedule.delays()) {
+            _ if !is_plain || !self.opening.is_open => Path::Slow,
+            (true, true) => Path::Delayed,
+            (true, false) if !self.echo.hides_marks() => Path::Each,
+            (false, false) if !self.schedule.has_window() => Path::Reporting,
             _ => Path::Slow,
         };
     }
@@ -190,6 +193,13 @@ impl Receiver {
     #[must_use]
     pub fn samples(&self) -> &[ReceiverSample] {
         &self.samples
+    }
+
+    /// True if the receiver delays ACKs, so that it has timers besides the sample times.
+    #[must_use]
+    #[inline]
+    pub fn has_timers(&self) -> bool {
+        self.schedule.delays() && self.datagrams.is_none()
     }
 
     /// Events logged so far.
@@ -277,11 +287,11 @@ impl Receiver {
     /// # Panics
     /// The errors of [`Receiver::on_expected`].
     #[inline(always)]
-    fn on_expected_of_several(&mut self, packet: &Packet) -> Expected {
+    pub fn on_next(&mut self, packet: &Packet) -> Expected {
         let now = packet.at;
         assert!(now >= self.now, "a receiver's clock went back");
         let is_next = self.arrivals.is_next(packet.segment()) && self.path == Path::Delayed;
-        if !is_next || !self.echo.is_clear(packet) || self.echo.reports_reduction(packet) {
+        if !is_next || !self.echo.is_clear(packet) || self.parts.is_part(packet) {
             return Expected::Not;
         }
         self.now = now;
@@ -313,6 +323,12 @@ impl Receiver {
     }
 
     // ---- slow path ---------------------------------------------------------------------------------------------------
+
+    /// [`Receiver::on_segment_with_care`], as a function of its own, so that the fast path's ACK can stay in registers.
+    #[inline(never)]
+    pub fn on_segment_apart(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
+        self.on_segment_with_care(packet, beside)
+    }
 
     /// Handles a packet on the slow path, in all cases that [`Receiver::on_expected`] does not handle. Returns the ACK to
     /// send, if one is due.
@@ -366,6 +382,12 @@ impl Receiver {
         let (now, segment, next) = (packet.at, packet.segment(), self.arrivals.next());
         self.begin(now);
         self.establish(now);
+        if self.path == Path::Reporting && self.arrivals.is_next(segment) {
+            self.arrivals.take_next(packet);
+            self.echo.note(packet, beside);
+            self.echo.set_latest(packet);
+            return Some(self.acknowledge_at(now, now, beside));
+        }
         self.arrivals.note_bytes(packet);
         if let Some(datagrams) = &mut self.datagrams {
             self.arrivals.note_datagram(datagrams.take(packet));
@@ -512,10 +534,7 @@ impl<O: Outlet> Endpoint<O> for Receiver {
 
     #[inline(always)]
     fn on_packet(&mut self, packet: &Packet, out: &mut O) {
-        if self.parts.as_ref().is_some_and(|parts| packet.bytes() < parts.whole_bytes()) {
-            return self.on_part(packet, out);
-        }
-        match self.on_expected_of_several(packet) {
+        match self.on_next(packet) {
             Expected::Answered(ack) => out.send(ack),
             Expected::Noted => {}
             Expected::Not => self.on_unexpected(packet, out),
@@ -530,25 +549,29 @@ impl Receiver {
     /// Handles a part of a segment.
     #[inline(never)]
     fn on_part(&mut self, packet: &Packet, out: &mut impl Outlet) {
-        let Some(parts) = self.parts.filter(|_| packet.opens().is_none()) else {
-            return self.on_unexpected(packet, out);
-        };
+        let parts = self.parts;
         let packet = parts.behind(packet, self.now);
         if packet.segment() == self.arrivals.next() && parts.is_small(&packet) {
             self.schedule.note_small_part();
         }
         let delivered = self.totals().delivered;
-        self.on_unexpected(&packet, out);
+        self.on_arrival(&packet, out);
         if self.totals().delivered > delivered {
-            self.arrivals.note_missing_bytes(parts.whole_bytes() - packet.bytes());
+            self.arrivals.note_missing_bytes(parts.missing_in(&packet));
         }
     }
 
+    /// Handles a packet that the fast path does not take.
     #[inline(never)]
     fn on_unexpected(&mut self, packet: &Packet, out: &mut impl Outlet) {
         if packet.opens().is_some() {
             return self.on_segment_with_care(packet, out.beside()).into_iter().for_each(|answer| out.send(answer));
         }
+        if self.parts.is_part(packet) { self.on_part(packet, out) } else { self.on_arrival(packet, out) }
+    }
+
+    /// Handles a segment on the slow path.
+    fn on_arrival(&mut self, packet: &Packet, out: &mut impl Outlet) {
         if let Some(log) = &mut self.log {
             log.push(Kind::Received, packet.at, packet, NONE, None);
         }

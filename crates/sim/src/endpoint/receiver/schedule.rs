@@ -92,6 +92,11 @@ impl Schedule {
         self.every > 1
     }
 
+    /// True if the receive window is that of an application that reads at once.
+    pub(super) fn has_window(&self) -> bool {
+        self.window.is_some()
+    }
+
     /// Lower bound of the time of the next expiry.
     #[inline(always)]
     pub(super) fn due(&self) -> Time {
