@@ -1,14 +1,13 @@
 //! TCP Adaptive Reno (Shimonishi H, Hama T, Murase T, "TCP-Adaptive Reno for improving efficiency-friendliness
-//! tradeoffs of TCP congestion control algorithm", PFLDnet 2006). The window is Reno's plus a probe window. While
-//! queues are empty, the probe window grows by up to one segment for each 10 Mbit/s of bandwidth. The probe window
-//! shrinks again as the RTT approaches the RTT at which losses happened. The decrease at a loss is smaller on a less
-//! congested path.
+//! tradeoffs of TCP congestion control algorithm", PFLDnet 2006). The window is Reno's plus a probe window, which grows
+//! by up to one segment for each 10 Mbit/s of bandwidth while queues are empty, and shrinks again as the RTT approaches
+//! the one at which losses happened. The decrease at a loss is smaller on a less congested path.
 //!
-//! Variant: windows are counted in segments, as real numbers. The paper's text was not available; the rules are those
-//! on which more than ten independent implementations agree. Differences: the other implementations count bytes, and
-//! scale the increase differently. The constant 1 of the published increase is one byte in the other implementations,
-//! so that the sum of both windows grows as Reno's window does at full congestion. Here the constant is
-//! `increase_constant`, 0 by default. The window grows by at most one segment for each segment acknowledged.
+//! Variant: windows are counted in segments, as real numbers. The paper's text was not available, so the rules are
+//! those on which more than ten independent implementations agree. These count bytes, and scale the increase
+//! differently: the constant 1 of the published increase is one byte there, so that the sum of both windows grows as
+//! Reno's does at full congestion. Here it is `increase_constant`, 0 by default. The window grows by at most one
+//! segment for each segment acknowledged.
 
 use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};

@@ -2,13 +2,14 @@
 //! the smoothed fraction of the segments that queues had marked.
 //!
 //! Variant: α is computed from the marks of each round trip (RFC 8257 §3.3, steps 1 to 8). The window is reduced at the
-//! first mark of a window of data, as in RFC 3168, the paper and all kernels. The RFC's step 9 reduces the window at
-//! the end of the window of data (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a
-//! mark in the same window of data halves the window that was in force before the mark, so that there is only one
-//! reduction. Preset `linux`: whole segments, and the endpoint lowers the window over the round trip after a mark, in which
-//! the window does not grow (the state CWR). The kernel
-//! computes α by shifts in units of 1/1024: α becomes 0 below 16/1024, and ignores fractions of marks below one in 64.
-//! Marks in fast recovery, and during the recovery after a timeout, count towards α but do not reduce the window.
+//! first mark of a window of data, as in RFC 3168, the paper and all kernels, while the RFC's step 9 reduces it at the
+//! end (`reaction = window-end`). Losses halve the window (RFC 8257 §3.5). A loss after a mark in the same window of
+//! data halves the window that was in force before the mark, so that there is only one reduction.
+//!
+//! Preset `linux`: whole segments, and the endpoint lowers the window over the round trip after a mark, in which it
+//! does not grow (the state CWR). The kernel computes α by shifts in units of 1/1024, so α becomes 0 below 16/1024, and
+//! fractions of marks below one in 64 are ignored. Marks in fast recovery, and during the recovery after a timeout,
+//! count towards α but do not reduce the window.
 
 use crate::ack::Ack;
 use crate::algorithm::{Ecn, Needs};

@@ -2,14 +2,17 @@
 //! delay and of the round-trip time.
 //!
 //! A constant offset between the two hosts' clocks is contained in every delay, so it cancels when the smallest delay
-//! is subtracted. Two other errors of the clocks do not cancel. Take an algorithm that aims at alpha segments queued on
-//! a link of C segments/s. The first error is drift. If the receiver's clock gains d seconds a second, the measured
-//! delay grows without limit. After t seconds alpha - C d t segments are queued; once this number is 0, the rate falls
-//! as alpha/(d t). If the clock loses d seconds a second, alpha + C d t segments are queued. At 200 Mbit/s and segments
-//! of 1,000 bytes, a drift of 50 ppm is 1.25 segments a second, so the queue of alpha = 400 segments is gone after 320
-//! s. The second error is resolution. With clocks that tick every r seconds, the smallest measured delay of a path of
-//! delay D is a whole number of ticks, but the average is D. Therefore C (D mod r) fewer segments are queued: on the
-//! link above at most 25 with ticks of 1 ms, and at most 250 with ticks of 10 ms.
+//! is subtracted. Two other errors of the clocks do not. Take an algorithm that aims at alpha segments queued on a link
+//! of C segments/s.
+//!
+//! *Drift.* If the receiver's clock gains d seconds a second, the measured delay grows without limit: after t seconds
+//! `alpha - C d t` segments are queued, and once this number is 0, the rate falls as alpha/(d t). If it loses d seconds
+//! a second, `alpha + C d t` segments are queued. At 200 Mbit/s and segments of 1,000 bytes, a drift of 50 ppm is 1.25
+//! segments a second, so the queue of alpha = 400 segments is gone after 320 s.
+//!
+//! *Resolution.* With clocks that tick every r seconds, the smallest measured delay of a path of delay D is a whole
+//! number of ticks, but the average is D, so C (D mod r) fewer segments are queued: on the link above at most 25 with
+//! ticks of 1 ms, and at most 250 with ticks of 10 ms.
 
 use crate::ack::Ack;
 use crate::observe::observed;

@@ -1,15 +1,15 @@
 //! TCP-Fusion (Kaneko K, Fujikawa T, Su Z, Katto J, "TCP-Fusion: a hybrid congestion control algorithm for high-speed
-//! networks", PFLDnet 2007). TCP-Fusion combines the three rules of Vegas with thresholds on the queueing delay,
-//! Westwood's decrease, and the window of a virtual Reno flow as a lower bound.
+//! networks", PFLDnet 2007). It combines the three rules of Vegas with thresholds on the queueing delay, Westwood's
+//! decrease, and the window of a virtual Reno flow as a lower bound.
 //!
 //! Variant: windows are real numbers of segments, and there is one decision a round trip, which is applied over the
-//! next round trip. Only the paper's abstract was available; the rules are those of two independent implementations and
-//! of the authors' later papers. Differences: one implementation applies the step that is meant for each ACK only once
-//! a round trip. The growth of this implementation is w times too slow; the error is not copied. The virtual Reno
-//! window after a loss is not documented; half of the window before the loss is the only choice that fits the published
-//! model (`reno_reset` has the other choice). The decrease at a loss follows the newest RTT sample. In slow start, the
-//! RTT of the last round trip belongs to a much shorter queue, so the decrease from that RTT would be too small. The
-//! window grows by at most one segment for each segment acknowledged.
+//! next. Only the paper's abstract was available, so the rules are those of two independent implementations and of the
+//! authors' later papers. One of the implementations applies the step that is meant for each ACK only once a round
+//! trip, so that it grows w times too slowly; this error is not copied. The virtual Reno window after a loss is not
+//! documented; half of the window before the loss is the only choice that fits the published model (`reno_reset` has
+//! the other choice). The decrease at a loss follows the newest RTT sample, because in slow start the RTT of the last
+//! round trip belongs to a much shorter queue, and a decrease from it would be too small. The window grows by at most
+//! one segment for each segment acknowledged.
 
 use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};

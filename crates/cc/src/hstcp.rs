@@ -1,17 +1,17 @@
 //! HighSpeed TCP (RFC 3649): AIMD whose increase a(w) and decrease b(w) depend on the window.
 //!
 //! Variant: the closed form of RFC 3649 §5 with its constants, and standard TCP below `low_window`. The increase a(w)
-//! is computed again when the window has changed by 0.1 %; the RFC reports an implementation that computes a(w) every
-//! 0.1 s. The decrease b(w) is exact at each loss. Outside the range that the RFC gives for its formulas, a(w) is at
+//! is computed again when the window has changed by 0.1 % (the RFC reports an implementation that does so every 0.1 s),
+//! while the decrease b(w) is exact at each loss. Outside the range that the RFC gives for its formulas, a(w) is at
 //! least 1 and b(w) at least `min_decrease`.
 //!
 //! Differences:
 //! * P_0 is 10⁻³ as in the RFC's text. ns-2 has 1.5/38² (preset `ns2`, which also halves the window on the first loss
 //!   and on losses in slow start).
 //! * Linux has the RFC's table but uses a and b of the upper end of each bin, so its increase exceeds that of the
-//!   closed form by up to one segment a round trip. Linux counts ACKs. Linux looks up the row only in congestion
-//!   avoidance, so a loss in the first slow start halves the window (preset `linux`; preset `linux-2.6` also has Linux
-//!   2.6's slow start rule).
+//!   closed form by up to one segment a round trip. It counts ACKs, and looks up the row only in congestion avoidance,
+//!   so a loss in the first slow start halves the window (preset `linux`; preset `linux-2.6` also has Linux 2.6's slow
+//!   start rule).
 
 use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};

@@ -3,11 +3,13 @@
 //!
 //! Variant: ρ is the smallest RTT over 25 ms (Linux's reference; ns-3 has 50 ms), at least 1 and at most 16,
 //! real-valued. The paper's text was not available; according to other texts Hybla also scales the initial window by ρ
-//! (`scale_start`, off). Linux (presets `linux`, `linux-2.6`) computes ρ in eighths from the smallest *smoothed* RTT,
-//! reads 2^ρ from a table for eighths, and counts in 1/128 of a segment. Linux's form starts from a window of ρ
-//! segments. From a timeout to the end of the recovery, the window of Linux's form grows as standard TCP's. The
-//! increment is truncated, so the window of 2.6.22 does not grow above 128ρ² segments. In later versions a window above
-//! 128ρ² segments grows by one segment for each window acknowledged. ns-2's TCP/Linux is `linux-2.6`.
+//! (`scale_start`, off).
+//!
+//! Linux (presets `linux`, `linux-2.6`) computes ρ in eighths from the smallest *smoothed* RTT, reads 2^ρ from a table
+//! for eighths, counts in 1/128 of a segment, and starts from a window of ρ segments. From a timeout to the end of the
+//! recovery, its window grows as standard TCP's. Since the increment is truncated, the window of 2.6.22 does not grow
+//! above 128ρ² segments; in later versions it then grows by one segment for each window acknowledged. ns-2's TCP/Linux
+//! is `linux-2.6`.
 
 use crate::ack::Ack;
 use crate::linux::Recovery;

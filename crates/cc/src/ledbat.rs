@@ -1,15 +1,15 @@
-//! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to the distance of the one-way
-//! queueing delay from a target. The flow thus uses the capacity that other flows leave, and adds no more delay than
-//! the target.
+//! LEDBAT (RFC 6817, "Low extra delay background transport"): the window moves in proportion to the distance of the
+//! one-way queueing delay from a target, so that the flow uses the capacity that other flows leave and adds no more
+//! delay than the target.
 //!
-//! Variant: the RFC's pseudocode with its largest target and gain. This variant has no slow start: the RFC allows one,
-//! and the pseudocode shows none. ECN counts as a loss. Without one-way delays LEDBAT uses the RTT.
+//! Variant: the RFC's pseudocode with its largest target and gain, and without slow start, which the RFC allows but the
+//! pseudocode does not show. ECN counts as a loss. Without one-way delays LEDBAT uses the RTT.
 //!
-//! Preset `libutp` is BitTorrent's. The preset grows the window by at most 3,000 bytes a round trip, keeps thirteen
-//! minutes of base delays and filters three samples. The slow start of libutp adds one segment a round trip and ends at
-//! 0.9 of the target. In this preset a delay sample is never above the RTT. Two rules of libutp are not modelled: the
-//! penalty for clocks that drift by more than 40 ms a second, and the growth for another second after the flow stops
-//! filling the window. Here growth stops at once.
+//! Preset `libutp` is BitTorrent's. It grows the window by at most 3,000 bytes a round trip, keeps thirteen minutes of
+//! base delays and filters three samples. Its slow start adds one segment a round trip and ends at 0.9 of the target,
+//! and a delay sample is never above the RTT. Two of its rules are not modelled: the penalty for clocks that drift by
+//! more than 40 ms a second, and the growth for another second after the flow stops filling the window, which here
+//! stops at once.
 
 use crate::ack::Ack;
 use crate::algorithm::{Algorithm, Needs};

@@ -1,14 +1,16 @@
-//! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6).
-//! TCP Prague is DCTCP for the Internet, for paths whose queues mark ECT(1) packets early (L4S).
+//! TCP Prague (RFC 9331's requirements; draft-briscoe-iccrg-prague-congestion-control; L4STeam Linux `tcp_prague` 0.6):
+//! DCTCP for the Internet, for paths whose queues mark ECT(1) packets early (L4S).
 //!
-//! Variant: the Linux code's rules, real-valued. α is kept from the first mark on. A mark reduces the window by α/2, at
-//! most once a round trip. Each segment without a mark adds 1/w and marked segments add nothing, so two marks a round
-//! trip balance the growth. From 500 round trips after slow start, the behavior is independent of RTTs below 25 ms:
-//! growth is scaled by (RTT/25 ms)², and α is updated and the window reduced at most once in 25 ms. The pacing rate is
-//! w/RTT, and 2 w/RTT while the window is below half of the threshold. A loss halves the window. The draft was not
-//! available; the code was read. Differences from the code: the window falls at once and not by one segment an ACK.
-//! Segments leave one by one, so the code's limit on bursts has no effect. The detection of a queue with classic ECN,
-//! which is off in the code, is left out. Scalings other than `rate` are left out.
+//! Variant: the Linux code's rules, real-valued, since the draft was not available. α is kept from the first mark on. A
+//! mark reduces the window by α/2, at most once a round trip. Each segment without a mark adds 1/w and marked segments
+//! add nothing, so two marks a round trip balance the growth. From 500 round trips after slow start, the behavior is
+//! independent of RTTs below 25 ms: growth is scaled by (RTT/25 ms)², and α is updated and the window reduced at most
+//! once in 25 ms. The pacing rate is w/RTT, and 2 w/RTT while the window is below half of the threshold. A loss halves
+//! the window.
+//!
+//! Differences from the code: the window falls at once and not by one segment an ACK, and since segments leave one by
+//! one, the code's limit on bursts has no effect. The detection of a queue with classic ECN, which is off in the code,
+//! and scalings other than `rate` are left out.
 
 use crate::ack::Ack;
 use crate::algorithm::{Algorithm, Ecn, Needs};
