@@ -20,6 +20,13 @@ def test_every_algorithm_that_answers_to_the_path_is_timed(monkeypatch: pytest.M
     assert all(row["segments_delivered"] > 0 and row["ns_per_segment"] > 0 for row in rows.values())
 
 
+def test_the_default_stack_is_timed_beside_that_of_ns2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_flows, "STEADY_S", 1)
+    rows = two_flows.time_stacks(2)
+    assert list(rows) == [two_flows.DEFAULT_STACK, two_flows.STACK]
+    assert all(row["segments_delivered"] > 0 and row["ns_per_segment"] > 0 for row in rows.values())
+
+
 def test_reno_in_python_is_timed_beside_the_built_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(two_flows, "PYTHON_S", 1.0)
     row = two_flows.time_python(1, pytest.fail)

@@ -14,7 +14,9 @@ from elephan.benchmark import many_flows, ns2, two_flows
 def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict[str, Any]:
     """All measurements, in the form that ``--json`` prints; ``warn`` is called for each measurement that is not
     possible."""
-    steady, recovery = two_flows.time_steady(repeat), two_flows.time_recovery(repeat)
+    stacks = two_flows.time_stacks(repeat)
+    default, steady = stacks[two_flows.DEFAULT_STACK], stacks[two_flows.STACK]
+    recovery = two_flows.time_recovery(repeat)
     bound = two_flows.time_bound(repeat)
     transfers = many_flows.time_transfers(repeat)
     in_ns2 = ns2.time_two_flows(repeat, warn) if with_ns2 else None
@@ -26,6 +28,7 @@ def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict
         many_flows.add_ns2(crowds, repeat, warn)
     return {
         "workload": two_flows.WORKLOAD,
+        "linux": default,
         "engine": steady,
         "recovery": recovery,
         "bound": bound,
@@ -39,6 +42,7 @@ def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict
         },
         "python": python,
         "crowds": crowds,
+        "linux_slowdown": default["ns_per_segment"] / steady["ns_per_segment"],
         "recovery_slowdown": recovery["ns_per_segment"] / steady["ns_per_segment"],
         "transfers_slowdown": transfers["ns_per_segment"] / steady["ns_per_segment"],
         "bound_slowdown": steady["ns_per_segment"] / bound["ns_per_segment"],

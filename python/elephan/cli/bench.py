@@ -23,6 +23,7 @@ from elephan.cli import common
 def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
     """The engine's speed on this machine: delivered segments a second on one core.
 
+    linux: two flows of the default stack. engine: the same flows with the stack of ns-2, as in the rows that follow.
     recovery: the same path while it recovers from the overshoot of slow start. bound: the same path with a fixed
     window, no algorithm and no probes. transfers: about 100,000 short transfers on 10 Gbit/s at a load of 60 %. ns2:
     the same workload in ns-2, where it is installed. slowest: the built-in algorithm that costs most. python: an
@@ -36,7 +37,7 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
         common.print_json(document)
         return
     rows = []
-    for name in ("engine", "recovery", "bound", "transfers", "ns2", "slowest", "python"):
+    for name in ("linux", "engine", "recovery", "bound", "transfers", "ns2", "slowest", "python"):
         row = document[name]
         if row is not None:
             rows.append([name, row["segments_per_second"] / 1e6, row["ns_per_segment"], row["segments_delivered"]])
@@ -49,6 +50,7 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
     header = ["flows", "bottleneck", "ns a segment", "times two flows'", "s to build", "segments", "ns-2: ns", "ratio"]
     common.print_table("CUBIC flows that share a bottleneck, 100 ms", header, crowds)
     say_algorithms(document)
+    common.say(f"a segment of the default stack costs {document['linux_slowdown']:.2f} times one of ns-2's stack")
     common.say(f"recovery is {document['recovery_slowdown']:.2f} times slower than the engine's steady state")
     common.say(f"the engine is {document['bound_slowdown']:.2f} times slower than its bound")
     common.say(f"a segment of a short transfer costs {document['transfers_slowdown']:.2f} times the engine's")
