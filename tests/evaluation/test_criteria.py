@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from elephan.evaluation.conditions import Value, Where
-from elephan.evaluation.criteria import Criterion, CriterionError, check
+from elephan.evaluation.criteria import CriterionError, SubjectCriterion, check
 from elephan.evaluation.judging import assess, sentence, within_noise
 from elephan.evaluation.measurement import Measurement, NotJudgedError
 
@@ -31,23 +31,23 @@ class Given:
     def __init__(self, **samples: tuple[float, ...]) -> None:
         self._samples = samples
 
-    def points(self, parameter: str, _criterion: Criterion) -> Sequence[Value]:
+    def points(self, parameter: str, _criterion: SubjectCriterion) -> Sequence[Value]:
         raise NotJudgedError(f"no points of {parameter}")
 
-    def measure(self, _metric: str, subject: str, _where: Where, _criterion: Criterion) -> Measurement:
+    def measure(self, _metric: str, subject: str, _where: Where, _criterion: SubjectCriterion) -> Measurement:
         return Measurement(sample=self._samples[subject], runs=(f"run-{subject}",))
 
 
 def test_a_criterion_has_its_outcome_its_interval_and_its_sentence() -> None:
-    found = assess(Criterion(**PLAIN), Given(a=(0.5, 1.5, 2.0)))
+    found = assess(SubjectCriterion(**PLAIN), Given(a=(0.5, 1.5, 2.0)))
     assert (found.passed, found.measured, found.margin, found.runs) == (True, 1.5, 0.5, ("run-a",))
     assert (found.low, found.high) == (0.5, 2.0)
     assert within_noise(found.support)
-    assert sentence(Criterion(**PLAIN), found) == "speed of a 1.5 (0.5 to 2 over seeds), should be ≥ 1"
+    assert sentence(SubjectCriterion(**PLAIN), found) == "speed of a 1.5 (0.5 to 2 over seeds), should be ≥ 1"
 
 
 def test_what_does_not_hold_says_by_how_much() -> None:
-    criterion = Criterion(**PLAIN | {"relation": "greater_than_other", "other": ("b",)})
+    criterion = SubjectCriterion(**PLAIN | {"relation": "greater_than_other", "other": ("b",)})
     found = assess(criterion, Given(a=(1.0,), b=(2.0,)), intervals=False)
     assert not found.passed
     assert found.low is None
@@ -57,7 +57,7 @@ def test_what_does_not_hold_says_by_how_much() -> None:
 
 def test_a_sentence_says_quantity_unit_and_conditions() -> None:
     stated = {"metric": "mean_queue_delay_ms", "relation": "<=", "conditions": {"rtt_ms": 40, "buffer": "16 BDP"}}
-    criterion = Criterion(**PLAIN | stated)
+    criterion = SubjectCriterion(**PLAIN | stated)
     found = assess(criterion, Given(a=(14.3,)))
     assert sentence(criterion, found) == (
         "mean queueing delay of a 14.3 ms at rtt ms 40, buffer 16 BDP, should be ≤ 1, off by 13.3"
@@ -65,7 +65,7 @@ def test_a_sentence_says_quantity_unit_and_conditions() -> None:
 
 
 def test_what_was_not_measured_is_not_judged() -> None:
-    criterion = Criterion(**PLAIN | {"relation": "increasing_in", "values": ("rtt",)})
+    criterion = SubjectCriterion(**PLAIN | {"relation": "increasing_in", "values": ("rtt",)})
     with pytest.raises(NotJudgedError, match="no points of rtt"):
         assess(criterion, Given())
 
@@ -81,4 +81,4 @@ def test_what_was_not_measured_is_not_judged() -> None:
 )
 def test_a_criterion_that_lacks_what_its_relation_needs_is_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(CriterionError, match=message):
-        check(Criterion(**PLAIN | fields))
+        check(SubjectCriterion(**PLAIN | fields))

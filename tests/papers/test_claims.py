@@ -215,7 +215,7 @@ def test_a_weak_claim_that_holds_is_counted_apart() -> None:
         ({"certainty": "sure"}, "certainty: 'sure' is not one of certain"),
         ({"colour": "red"}, "colour"),
         ({"expected": "much"}, "expected"),
-        ({"limit": 1.0}, "limit: Unexpected keyword argument"),
+        ({"limit": 1.0}, "limit: not a field of a claim"),
         ({"relation": "less_than_other"}, "other: missing"),
         ({"relation": "argmax", "values": ["b", "c"]}, "subject: 'a' is not among values"),
         ({"relation": "in_range"}, "values: missing"),

@@ -121,7 +121,7 @@ def test_without_runs_only_the_rules_and_the_printed_table_are_judged() -> None:
 def test_a_wrong_cell_of_the_printed_table_is_found() -> None:
     claims = paper().claims
     spoilt = tuple(
-        replace(claim, limit=claim.limit + 1) if claim.id == "hcc2011.table2b.hcc.ratio2.t2" else claim
+        claim.model_copy(update={"limit": claim.limit + 1}) if claim.id == "hcc2011.table2b.hcc.ratio2.t2" else claim
         for claim in claims.claims
     )
     published = Published(replace(claims, claims=spoilt))

@@ -43,12 +43,12 @@ def claim(**fields: Any) -> Claim:
     known: dict[str, Any] = {
         "id": "katto2008.x",
         "document": "katto2008",
-        "section": "",
+        "section": "1",
         "experiment": "katto2008.M1",
         "metric": "m",
     }
     rest = {"subject": "hybrid", "relation": "approx", "limit": 0.0, "certainty": "certain", "robustness": "high"}
-    more = {"check": "analytic", "tolerance_kind": "bound", "basis": "text", "text": ""}
+    more = {"check": "analytic", "tolerance_kind": "bound", "basis": "text", "text": "t"}
     return Claim(**(known | rest | more | fields))
 
 

@@ -7,61 +7,96 @@ A criterion names a metric, a subject, conditions, and the relation that must ho
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
-from pydantic import ConfigDict
-from pydantic.dataclasses import dataclass as checked
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from elephan.evaluation.conditions import Value, Where
 from elephan.evaluation.measurement import Measurement
 from elephan.evaluation.relations import RELATIONS, Terms
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.fields import Name, Text, reported
 
 
 class CriterionError(ValueError):
     """A criterion is stated in a form that cannot be judged; the message names the field."""
 
 
-@checked(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
-class Criterion:
-    """One testable statement about runs.
+def number(value: Any) -> float:
+    """A finite number.
+
+    Raises:
+        ScenarioError: the value is not one.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ScenarioError(f"{value!r} is not a number")
+    if not math.isfinite(value):
+        raise ScenarioError(f"{value} is not a number that a value can be held to")
+    return float(value)
+
+
+def _margin(value: Any) -> float:
+    found = number(value)
+    if found < 0:
+        raise ScenarioError(f"{found:g} is below 0")
+    return found
+
+
+Number = Annotated[float, BeforeValidator(reported(number))]
+Margin = Annotated[float, BeforeValidator(reported(_margin))]
+
+
+class Criterion(BaseModel):
+    """One testable statement about runs: what all criteria state. Suites and papers add fields of their own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    id: Name = Field(description="unique", examples=["harm-goodput"])
+    section: Text = Field(description="of the document", examples=["5.2.1"])
+    text: Text = Field(description="the requirement in one sentence")
+    experiment: Name = Field(description="its experiment")
+    metric: Name = Field(description="name of a metric", examples=["utilization"])
+    relation: str = Field(description="comparison of the value with the limit")
+    limit: Number | None = Field(None, description="expected value or bound; the relation determines the meaning")
+    tol_abs: Margin | None = Field(None, description="slack of the limit, in the unit of the values")
+    tol_rel: Margin | None = Field(None, description="slack of the limit, as a fraction of it")
+
+    @property
+    def stated(self) -> tuple[float | str, ...]:
+        """The range, values, subjects or parameter of the relation."""
+        return ()
+
+    @property
+    def terms(self) -> Terms:
+        """The numbers of the criterion, for its relation."""
+        return Terms(self.limit or 0.0, self.tol_abs, self.tol_rel, self.stated)
+
+
+class SubjectCriterion(Criterion):
+    """A criterion about named subjects under conditions.
 
     Attributes:
-        id: unique.
         document: source of the criterion.
-        section: section in the document.
-        text: the statement, paraphrased in a few words.
-        experiment: id of the criterion's experiment.
-        metric: name of the measured metric, in the metric registry or of the measurer.
         subject: the subject that is measured.
-        relation: a name in :data:`~elephan.evaluation.relations.RELATIONS`.
-        limit: expected value, bound or smallest margin, in the metric's unit.
-        tol_abs: absolute slack; tol_rel: slack as a fraction of the reference.
         values: range, allowed values, subjects or parameter; the relation determines the meaning.
         other: subjects to compare with, under ``other_conditions`` or else under ``conditions``.
         conditions: the conditions of the measurement.
     """
 
-    id: str
     document: str
-    section: str
-    text: str
-    experiment: str
-    metric: str
     subject: str
-    relation: str
-    limit: float
-    tol_abs: float | None = None
-    tol_rel: float | None = None
+    limit: Number
     values: tuple[float | str, ...] = ()
     other: tuple[str, ...] = ()
     conditions: Where | None = None
     other_conditions: Where | None = None
 
     @property
-    def terms(self) -> Terms:
-        """The numbers of the criterion, for its relation."""
-        return Terms(self.limit, self.tol_abs, self.tol_rel, self.values)
+    def stated(self) -> tuple[float | str, ...]:
+        """The values of the criterion."""
+        return self.values
 
     @property
     def weak(self) -> bool:
@@ -78,7 +113,7 @@ class Criterion:
         return RELATIONS[self.relation].expectation(self.terms, self.metric, self.other)
 
 
-def check(criterion: Criterion) -> None:
+def check(criterion: SubjectCriterion) -> None:
     """Reject a criterion that lacks a value for its relation.
 
     Raises:
@@ -98,7 +133,7 @@ def check(criterion: Criterion) -> None:
         raise CriterionError("values: a range has two ends")
 
 
-_Stated = TypeVar("_Stated", bound=Criterion, contravariant=True)
+_Stated = TypeVar("_Stated", bound=SubjectCriterion, contravariant=True)
 
 
 class Measurer(Protocol[_Stated]):

@@ -10,14 +10,14 @@ from statistics import fmean
 from typing import Any, Generic, TypeVar
 
 from elephan.evaluation.conditions import Value, Where, aggregation, points_of
-from elephan.evaluation.criteria import Criterion, Measurer
+from elephan.evaluation.criteria import Measurer, SubjectCriterion
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.evaluation.relations import RELATIONS, Measured, Outcome
 from elephan.evaluation.wording import figure_text, number, quantity_of, spread
 from elephan.metrics.statistics import CONFIDENCE, Pick, bootstrap
 
 _TAIL = (1 - CONFIDENCE) / 2
-_Stated = TypeVar("_Stated", bound=Criterion)
+_Stated = TypeVar("_Stated", bound=SubjectCriterion)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def assess(criterion: _Stated, measurer: Measurer[_Stated], *, intervals: bool =
     )
 
 
-def sentence(criterion: Criterion, found: Assessment) -> str:
+def sentence(criterion: SubjectCriterion, found: Assessment) -> str:
     """One sentence: what was measured with its unit, what it should be, and the compared values."""
     relation, quantity = RELATIONS[criterion.relation], quantity_of(criterion.metric)
     # A count, a rank or a correlation has not the unit of the metric.
@@ -231,7 +231,7 @@ class _Case:
         self.series = series or []
         self.others: list[tuple[str, Measurement]] = []
 
-    def measured(self, criterion: Criterion, pick: Pick | None) -> Measured:
+    def measured(self, criterion: SubjectCriterion, pick: Pick | None) -> Measured:
         """Numbers for the relation."""
         names = [name for name, _ in self.series]
         return Measured(

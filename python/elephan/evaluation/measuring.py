@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from elephan.evaluation.conditions import Value, Where
-from elephan.evaluation.criteria import Criterion, CriterionError, Measurer
+from elephan.evaluation.criteria import CriterionError, Measurer, SubjectCriterion
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.scenario import Scenario
@@ -79,7 +79,7 @@ class Suite:
     along: Callable[[Any], Mapping[str, Sequence[Value]]] = lambda criterion: {}
     factors: Mapping[str, float] = field(default_factory=dict)
 
-    def points(self, parameter: str, criterion: Criterion) -> Sequence[Value]:
+    def points(self, parameter: str, criterion: SubjectCriterion) -> Sequence[Value]:
         """The points along a parameter.
 
         Raises:
@@ -90,7 +90,7 @@ class Suite:
             raise NotJudgedError(f"the paper has no points along {parameter}")
         return found
 
-    def measure(self, metric: str, subject: str, where: Where, criterion: Criterion) -> Measurement:
+    def measure(self, metric: str, subject: str, where: Where, criterion: SubjectCriterion) -> Measurement:
         """Measurement of a metric for a subject under conditions.
 
         Raises:

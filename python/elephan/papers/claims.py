@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, ValidationError
-from pydantic.dataclasses import dataclass as checked
 
-from elephan.evaluation.criteria import Criterion, CriterionError, check
+from elephan.evaluation.criteria import CriterionError, SubjectCriterion, check
 from elephan.evaluation.relations import RELATIONS
 from elephan.evaluation.templates import filled
 from elephan.papers.schema import ClaimError, ExperimentTable
@@ -26,7 +25,7 @@ _KEYS = {
     "where": "conditions",
     "other_where": "other_conditions",
 }
-"""Keys of a claims file that are named as the fields of :class:`Criterion`."""
+"""Keys of a claims file that are named as the fields of :class:`SubjectCriterion`."""
 
 _CHOICES = {
     "certainty": ("certain", "inferred", "conflict"),
@@ -42,8 +41,7 @@ _USUAL_KINDS = {"limit": "bound", "range": "bound", "parameter": "shape"}
 """The kind of a claim that states none, by what its relation takes; other relations compare: an ordering."""
 
 
-@checked(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
-class Claim(Criterion):
+class Claim(SubjectCriterion):
     """A criterion with a paper's statement; ``document`` is the paper's id, ``section`` is its figure, table or
     section.
 
@@ -59,6 +57,8 @@ class Claim(Criterion):
         discriminating: true if a wrong simulator or control law would probably fail the claim.
         note: remarks.
     """
+
+    model_config = ConfigDict(strict=True)
 
     certainty: str
     robustness: str
@@ -79,7 +79,7 @@ class Claim(Criterion):
 
 
 _SPELT = {name: key for key, name in _KEYS.items()}
-_FIELDS = frozenset(_SPELT.get(field.name, field.name) for field in fields(Claim))
+_FIELDS = frozenset(_SPELT.get(name, name) for name in Claim.model_fields)
 """Names of a claim's fields in a claims file."""
 
 
@@ -190,7 +190,7 @@ def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
     where = f"{source}: {table.get('id', 'a claim without id')}"
     given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
     if unknown := set(_KEYS.values()) & set(given):
-        raise ClaimError(f"{where}: {min(unknown)}: Unexpected keyword argument")
+        raise ClaimError(f"{where}: {min(unknown)}: not a field of a claim")
     try:
         claim = Claim(**{_KEYS.get(key, key): value for key, value in given.items()})
     except ValidationError as error:

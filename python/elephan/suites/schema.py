@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from elephan.evaluation.relations import RELATIONS, Allowed, Terms
+from elephan.evaluation.criteria import Criterion, Margin, Number, number
+from elephan.evaluation.relations import RELATIONS, Allowed
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import Name, Text, one_of, reported
 
@@ -28,21 +29,6 @@ def _word(words: tuple[str, ...], noun: str) -> BeforeValidator:
     return BeforeValidator(reported(one_of(words, noun)))
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ScenarioError(f"{value!r} is not a number")
-    if not math.isfinite(value):
-        raise ScenarioError(f"{value} is not a number that a value can be held to")
-    return float(value)
-
-
-def _margin(value: Any) -> float:
-    found = _number(value)
-    if found < 0:
-        raise ScenarioError(f"{found:g} is below 0")
-    return found
-
-
 def _quick(value: Any) -> bool | dict[str, Any]:
     if not isinstance(value, bool | dict):
         raise ScenarioError(f"{value!r} is neither true nor a table of the values that differ in a quick evaluation")
@@ -52,14 +38,12 @@ def _quick(value: Any) -> bool | dict[str, Any]:
 def _window(value: Any) -> tuple[float, float]:
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ScenarioError(f"{value!r} is not a window; write two fractions of the duration, [0.5, 1.0]")
-    start, end = map(_number, value)
+    start, end = map(number, value)
     if not 0 <= start < end <= 1:
         raise ScenarioError(f"{value!r} is not a window; its fractions of the duration rise, from 0 to 1")
     return start, end
 
 
-_Number = Annotated[float, BeforeValidator(reported(_number))]
-_Margin = Annotated[float, BeforeValidator(reported(_margin))]
 _Quick = Annotated[bool | dict[str, Any], BeforeValidator(reported(_quick))]
 _Window = Annotated[tuple[float, float], BeforeValidator(reported(_window))]
 
@@ -111,17 +95,12 @@ class BaselineTable(SuiteTableBase):
     )
 
 
-class CriterionTable(SuiteTableBase):
+class CriterionTable(Criterion):
     """``[[criterion]]``: one requirement that is judged by runs."""
 
-    id: Name = Field(description="unique", examples=["harm-goodput"])
-    section: Text = Field(description="of the document", examples=["5.2.1"])
     force: Annotated[Literal["must", "should", "consider"], _word(FORCES, "a force")] = Field(
         description="strength of the requirement: must, should or consider"
     )
-    text: Text = Field(description="the requirement in one sentence")
-    experiment: Name = Field(description="its experiment")
-    metric: Name = Field(description="name of a metric", examples=["utilization"])
     flows: tuple[Name, ...] | None = Field(None, description="flows or sources of the scenario that are measured")
     over: Annotated[Literal["mean", "max", "min", "sum"], _word(OVER, "a way to combine flows")] = Field(
         "mean", description="combination of the flows of a metric with a value for each flow"
@@ -137,15 +116,12 @@ class CriterionTable(SuiteTableBase):
     relation: Annotated[
         str, _word(tuple(name for name, one in RELATIONS.items() if one.against_number), "a relation")
     ] = Field(description="comparison of the value with the limit")
-    limit: _Number | None = Field(None, description="expected value or bound; the relation determines the meaning")
-    range: tuple[_Number, _Number] | None = Field(
+    range: tuple[Number, Number] | None = Field(
         None, description="smallest and largest value, for the relations in_range and count"
     )
-    tol_abs: _Margin | None = Field(None, description="slack of the limit, in the unit of the values")
-    tol_rel: _Margin | None = Field(None, description="slack of the limit, as a fraction of it")
     reason: Text = Field(description="source of the limit: a number of the document, or another source")
-    margin: _Margin = Field(0.0, description="tolerance: a must that is missed by at most this margin is a concern")
-    same: _Margin | None = Field(
+    margin: Margin = Field(0.0, description="tolerance: a must that is missed by at most this margin is a concern")
+    same: Margin | None = Field(
         None, description="difference from --against that counts as equal; 2 % of the value of --against by default"
     )
     better: Annotated[Literal["higher", "lower"], _word(("higher", "lower"), "a direction")] | None = Field(
@@ -157,12 +133,16 @@ class CriterionTable(SuiteTableBase):
     weak: Text | None = Field(None, description="the reason why a pass is weak evidence, if it is weak")
 
     @property
+    def stated(self) -> tuple[float | str, ...]:
+        """The ends of the range."""
+        return self.range or ()
+
+    @property
     def allowed(self) -> Allowed:
         """The values that the criterion allows."""
-        terms = Terms(self.limit or 0.0, self.tol_abs, self.tol_rel, self.range or ())
         allowed = RELATIONS[self.relation].allowed
         assert allowed is not None, "relations to a number state the values that they allow"
-        return allowed(terms, terms.limit)
+        return allowed(self.terms, self.terms.limit)
 
     @property
     def direction(self) -> Literal["higher", "lower"]:
