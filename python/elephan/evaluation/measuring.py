@@ -19,6 +19,7 @@ from elephan.evaluation.conditions import Value, Where
 from elephan.evaluation.criteria import CriterionError, Measurer, SubjectCriterion
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
+from elephan.metrics.registry import find
 from elephan.scenario import Scenario
 
 Window = tuple[float, float]
@@ -64,7 +65,7 @@ class Suite:
     Attributes:
         runs: finished runs.
         setup: the suite's own setup.
-        table: the rule of each metric that criteria name.
+        table: the rule of each metric that criteria name, if it is more than a registered metric of the subject's run.
         scenario: function that gives the scenario of a subject under conditions.
         keys: known conditions; ``None`` for any.
         along: the points along each parameter, for criteria that do not list points.
@@ -95,13 +96,20 @@ class Suite:
 
         Raises:
             NotJudgedError: the runs of the subject are missing.
-            CriterionError: there is no rule for the metric.
+            CriterionError: there is no rule for the metric, and it is not one number of a run.
         """
         if self.keys is not None and (unknown := set(where).difference(self.keys)):
             raise CriterionError(f"{criterion.id}: where: {', '.join(sorted(unknown))} is not understood")
-        if metric not in self.table:
+        return self._rule(metric, criterion)(self, subject, At(where, criterion))
+
+    def _rule(self, metric: str, criterion: SubjectCriterion) -> Rule:
+        """The rule of the table, or the registered metric of the subject's run if it is one number."""
+        if metric in self.table:
+            return self.table[metric]
+        known = find(metric)
+        if known is None or known.scope == "flow":
             raise CriterionError(f"{criterion.id}: metric: '{metric}' is not measured here")
-        return self.table[metric](self, subject, At(where, criterion))
+        return of(metric)
 
     def values(
         self, scenario: Scenario, metric: str, flow: str | None = None, window: Window | None = None,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from elephan.evaluation.in_kernel import CARRIERS, require
 from elephan.papers import in_kernel, reproduction
 from elephan.papers.paper import Paper
 from elephan.papers.results import PaperResult
+from elephan.report import pages
 from elephan.scenario import ScenarioError
 
 if TYPE_CHECKING:
@@ -109,94 +111,59 @@ def _kept(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"made": document["made"], "quick": document["quick"], "papers": papers}
 
 
-# ---- the page ----
-
-
 def page(document: Mapping[str, Any]) -> str:
     """The page of a document, in Markdown."""
-    return "\n".join(_page(document)) + "\n"
+    return pages.markdown("papers-on-linux.md.j2", **{**document, "papers": [*map(_view, document["papers"])]})
 
 
-def _page(document: Mapping[str, Any]) -> Iterator[str]:
-    papers = document["papers"]
-    command = "elephan papers --on linux" + (" --quick" if document["quick"] else "")
-    yield "# The papers on the Linux of today"
-    yield ""
-    yield (
-        f"This page was made by `{command}` from saved runs ({document['made']}). Each experiment of a paper runs on a "
-        "real Linux kernel in virtual time ([Linux in virtual time](linux.md)), with the paper's network and flows and "
-        "with Linux's own endpoints. The algorithms are Linux's own where Linux has them, and otherwise Elephan's C "
-        "source, compiled into that kernel. This page does not reproduce a paper; it shows which of the "
-        "paper's results hold today. Each experiment has one seed."
-    )
-    if document["quick"]:
-        yield ""
-        yield (
-            "These are the small experiments of `--quick`: the same experiments at about a tenth of the work. "
-            "Verdicts are preliminary."
+def _view(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that the page shows of a paper."""
+    column = row.get("kernel") or {"runs": [], "left_out": []}
+    known = [claim for claim in row["claims"] if "kernel" in claim]
+    judged = [claim for claim in known if claim["kernel"]["verdict"] != "not_judged"]
+    apart = {
+        words: [claim for claim in judged if (claim["verdict"], claim["kernel"]["verdict"]) == verdicts]
+        for words, verdicts in (
+            ("only in the simulator", ("reproduced", "differs")),
+            ("only on Linux", ("differs", "reproduced")),
         )
-    yield ""
-    yield from _table(
-        ["paper", "claims", "simulator: hold", "differ", "Linux: hold", "differ", "not judged", "runs made", "of"],
-        [_counts(row) for row in papers],
-    )
-    yield from _both(papers)
-    for row in papers:
-        yield from _section(row)
+    }
+    lost, gained = apart.values()
+    runs = column["runs"]
+    return {
+        "nothing": "",
+        "host": "",
+        **row,
+        "counts": _counts(row),
+        "judged": judged,
+        "hold": sum(claim["kernel"]["verdict"] == "reproduced" for claim in judged),
+        "lost": len(lost),
+        "gained": len(gained),
+        "by_twin": sum((claim["kernel"]["twin_simulated"] or {}).get("verdict") == "differs" for claim in lost),
+        "apart": [
+            (words, _quote(claim), claim["allowed"], claim["kernel"]["measured_text"])
+            for words, claims in apart.items()
+            for claim in claims
+        ],
+        "rows": [_claim(row["paper"], claim) for claim in judged],
+        "missing": _missing(column),
+        "without": len(known) - len(judged),
+        "claims": len(row["claims"]),
+        "differences": list(dict.fromkeys(line for run in runs if run["made"] for line in run["differences"])),
+    }
 
 
 def _counts(row: Mapping[str, Any]) -> list[Any]:
-    simulated, column = row["totals"], row.get("kernel")
-    here = [_holds(simulated), simulated["differs"]]
+    column, claims = row.get("kernel"), len(row["claims"])
+    here = [row["paper"], claims, _holds(row["totals"]), row["totals"]["differs"]]
     if column is None:
-        return [row["paper"], len(row["claims"]), *here, "–", "–", len(row["claims"]), 0, 0]
+        return [*here, "–", "–", claims, 0, 0]
     totals, runs = column["totals"], column["runs"]
-    made = sum(run["made"] for run in runs)
-    there = [_holds(totals), totals["differs"], totals["not_judged"]]
-    return [row["paper"], len(row["claims"]), *here, *there, made, len(runs)]
+    return [*here, _holds(totals), totals["differs"], totals["not_judged"], sum(r["made"] for r in runs), len(runs)]
 
 
 def _holds(totals: Mapping[str, int]) -> int:
     return totals["reproduced"] + totals["weak"]
-
-
-def _both(papers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Paragraphs on the claims that both Linux and the simulator judge: the number of claims with equal verdicts, and
-    the claims that hold only on Linux or only in the simulator."""
-    yield "## Findings that hold today, and those that do not"
-    yield ""
-    for row in papers:
-        judged = [claim for claim in row["claims"] if "kernel" in claim and _verdict(claim) != "not_judged"]
-        if not judged:
-            yield f"**{row['paper']}**: no claim is judged by runs on Linux yet."
-            yield ""
-            continue
-        holds = [claim for claim in judged if _verdict(claim) == "reproduced"]
-        lost = [claim for claim in judged if (claim["verdict"], _verdict(claim)) == ("reproduced", "differs")]
-        gained = [claim for claim in judged if (claim["verdict"], _verdict(claim)) == ("differs", "reproduced")]
-        yield (
-            f"**{row['paper']}**: {len(holds)} of {len(judged)} judged claims hold on Linux. {len(lost)} hold only "
-            f"in the simulator with the paper's endpoints, and {len(gained)} only on Linux."
-        )
-        by_twin = [claim for claim in lost if (claim["kernel"]["twin_simulated"] or {}).get("verdict") == "differs"]
-        if lost:
-            yield _by_endpoints(len(by_twin), len(lost))
-        yield ""
-        rows = [
-            (words, _quote(claim), claim["allowed"], _measured(claim))
-            for words, claims in (("only in the simulator", lost), ("only on Linux", gained))
-            for claim in claims
-        ]
-        if rows:
-            yield from _table(["holds", "claim", "allowed", "Linux"], rows)
-
-
-def _verdict(claim: Mapping[str, Any]) -> str:
-    return str(claim["kernel"]["verdict"])
-
-
-def _measured(claim: Mapping[str, Any]) -> str:
-    return str(claim["kernel"]["measured_text"])
 
 
 def _quote(claim: Mapping[str, Any]) -> str:
@@ -204,32 +171,6 @@ def _quote(claim: Mapping[str, Any]) -> str:
     text = claim["quote"]
     short = text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
     return f"{claim['figure']}, {claim['subject']}: {short}"
-
-
-def _section(row: Mapping[str, Any]) -> Iterator[str]:
-    yield f"## {row['paper']}: {row['title']}"
-    yield ""
-    if "nothing" in row:
-        yield f"No experiment of this paper runs on Linux in virtual time: {row['nothing']}."
-        yield ""
-        return
-    column = row["kernel"]
-    judged = [claim for claim in row["claims"] if _verdict(claim) != "not_judged"]
-    if row.get("host"):
-        yield f"Kernel: {row['host']}."
-        yield ""
-    if judged:
-        yield from _table(
-            ["claim", "the paper", "allowed", "simulator", "", "Linux", "", "Linux's run, simulated"],
-            [_claim(row["paper"], claim) for claim in judged],
-        )
-    yield from _not_run(row, column)
-    differences = dict.fromkeys(line for run in column["runs"] if run["made"] for line in run["differences"])
-    if differences:
-        yield "Changes that were made for Linux:"
-        yield ""
-        yield from (f"- {line}" for line in differences)
-        yield ""
 
 
 def _claim(paper: str, claim: Mapping[str, Any]) -> list[str]:
@@ -241,43 +182,8 @@ def _claim(paper: str, claim: Mapping[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
-def _not_run(row: Mapping[str, Any], column: Mapping[str, Any]) -> Iterator[str]:
-    """Runs that are missing, by experiment and reason, and claims without a verdict."""
-    missing: dict[tuple[str, str], int] = {}
-    for run in column["runs"]:
-        if not run["made"]:
-            key = (", ".join(run["experiments"]), run["why"])
-            missing[key] = missing.get(key, 0) + 1
-    rows: list[tuple[str, int, str]] = [(name, count, why) for (name, why), count in missing.items()]
-    rows += [(out["experiment"], len(out["runs"]), out["why"]) for out in column["left_out"]]
-    if rows:
-        yield "These runs were not made:"
-        yield ""
-        yield from _table(["experiments", "runs", "reason"], rows)
-    without = sum(_verdict(claim) == "not_judged" for claim in row["claims"])
-    if without:
-        yield (
-            f"{without} of the paper's {len(row['claims'])} claims have no verdict of Linux: a run that they need is "
-            "missing."
-        )
-        yield ""
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    yield f"| {' | '.join(header)} |"
-    yield f"| {' | '.join(['---'] * len(header))} |"
-    for row in rows:
-        yield f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |"
-    yield ""
-
-
-def _by_endpoints(agree: int, lost: int) -> str:
-    """How many of the claims that Linux does not reproduce depend on its endpoints and algorithms alone."""
-    if agree == 0:
-        which = "this claim" if lost == 1 else f"any of these {lost} claims"
-        return f"The simulator does not agree with Linux on {which} even with Linux's endpoints and algorithms."
-    which = "this claim" if lost == 1 else f"{agree} of these {lost} claims"
-    return (
-        f"The simulator agrees with Linux on {which} once it has Linux's endpoints and algorithms, so these are the "
-        "cause."
-    )
+def _missing(column: Mapping[str, Any]) -> list[tuple[str, int, str]]:
+    """Runs that were not made, by experiment and reason."""
+    found = Counter((", ".join(run["experiments"]), run["why"]) for run in column["runs"] if not run["made"])
+    listed = [(name, count, why) for (name, why), count in found.items()]
+    return listed + [(out["experiment"], len(out["runs"]), out["why"]) for out in column["left_out"]]

@@ -44,6 +44,11 @@ def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: It
     )
 
 
+def markdown(template: str, **values: Any) -> str:
+    """The text of a page in Markdown."""
+    return str(_environment(escape=False).get_template(template).render(**values))
+
+
 def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Labels and canonical forms of the simulated runs; only the first replicate of each scenario."""
     seen: set[str] = set()
@@ -76,12 +81,12 @@ def embedded(data: Any) -> str:
     return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Any:
+@lru_cache(maxsize=2)
+def _environment(*, escape: bool = True) -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(str(TEMPLATES)), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=FileSystemLoader(str(TEMPLATES)), autoescape=escape, undefined=StrictUndefined, trim_blocks=True
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -28,7 +29,8 @@ from elephan.evaluation.measuring import (
 from elephan.papers.claims import Claim
 from elephan.papers.leith2008 import rules
 from elephan.papers.leith2008 import setup as paths
-from elephan.papers.leith2008.setup import Line, Setup, lone
+from elephan.papers.leith2008.setup import SCENARIOS, Line, Setup, lone
+from elephan.papers.loading import scenario_at
 from elephan.scenario import Scenario
 from elephan.scenario.lookups import link_named, present, wire_bytes
 
@@ -46,9 +48,10 @@ REFILL_S = (float(paths.F2_LOSS_S), 400.0)
 def measurer(runs: RunSet, setup: Setup) -> Chosen:
     """The measurements in the runs of one setup."""
     factors = dict.fromkeys(_SCALED, float(setup.scale))
+    stated = partial(scenario_at, "leith2008", SCENARIOS)
     suites = {
-        name: Suite(runs, setup, table, scenario, along=_points, factors=factors)
-        for name, (scenario, table) in EXPERIMENTS.items()
+        name: Suite(runs, setup, table, PLACES.get(name, stated), along=_points, factors=factors)
+        for name, table in EXPERIMENTS.items()
     }
 
     def choose(where: Mapping[str, Value], claim: Claim) -> Suite:
@@ -82,15 +85,14 @@ def _beside_reno(setup: Setup, subject: str, at: At) -> Scenario:
     return paths.against_reno(setup, _FRIENDLY[name], name, overestimate=overestimate)
 
 
-def _plain(scenario: Callable[[Setup, str], Scenario]) -> Place:
-    """Rule for an experiment whose runs differ in the subject alone."""
-    return lambda setup, subject, at: scenario(setup, subject)
-
-
 def _overestimated(setup: Setup, subject: str, at: At) -> Scenario:
     if "illinois_ignore2rtt" in (at.criterion.subject, *at.criterion.other):
         return paths.on_slow_host(setup, "illinois" if subject == "illinois_ignore2rtt" else "illinois_stock")
     return paths.against_reno(setup, "illinois", "F12", overestimate=at.get("max_rtt_overestimate", True))
+
+
+def _alone(setup: Setup, subject: str, at: At) -> Scenario:
+    return lone(setup, subject, _with_bdp(paths.F3A if at.experiment == "F3a" else paths.F3B, at))
 
 
 # ---- rules ----
@@ -255,130 +257,92 @@ ON_F3B = under(EPOCH, "illinois", experiment="leith2008.F3b")
 LONG = of("throughput_mbps", "{}")
 SIZES, RATES = "mean_size_over_mean_duration_mbps", "mean_flow_rate_mbps"
 
-ALG: tuple[Place, dict[str, Rule]] = (
-    lambda setup, subject, at: rules.at_delay(subject, at.get("queue_delay_fraction", 0.0)),
-    {
-        "alpha_pkts_per_rtt": _increase,
-        "backoff_delta": of("backoff_delta", "{}", (10.0, 40.0)),
-        # At the largest delay the delay-based component is 0.
-        "wnd_increase_pkts_per_rtt": under(GROWTH, queue_delay_fraction=1.0),
-    },
-)
-REVERSE: tuple[Place, dict[str, Rule]] = (
-    lambda setup, subject, at: paths.reverse_traffic(setup, subject, traffic=at.get("reverse", "on") != "off"),
-    {
-        "fill_time_s": of("recovery_time_s", "{}", REFILL_S),
-        "mean_alpha_pkts_per_rtt": _refilling("increase_pkts_per_rtt"),
-        "mean_dwnd_fraction": _refilling("mean_dwnd_fraction"),
-        "loss_count": _reverse("drops", link="bottleneck/reverse"),
-        "throughput_mbps": _reverse("sum_throughput_mbps"),
-        "reverse_load_fraction": lambda suite, subject, at: _reverse("sum_throughput_mbps")(suite, subject, at).times(
-            1 / paths.F2.mbps
-        ),
-        "reverse_rate_cap_mbps": stated(8 * paths.REVERSE_WINDOW_BYTES / (paths.F2.rtt_ms * 1e3)),
-    },
-)
-LONE: tuple[Place, dict[str, Rule]] = (
-    lambda setup, subject, at: lone(setup, subject, _with_bdp(paths.F3A if at.experiment == "F3a" else paths.F3B, at)),
-    {
-        "epoch_duration_s": _long_epochs,
-        "epoch_duration_ratio": both(ON_F3B, under(EPOCH, "illinois", experiment="leith2008.F3a"), ratio),
-        "epoch_ratio_to_reno": both(ON_F3B, under(EPOCH, "reno", experiment="leith2008.F3b"), ratio),
-        "epoch_growth_pkts": of("epoch_growth_pkts", "{}"),
-        "epoch_growth_time_s": stated(2000 * paths.F3B.rtt_ms / 1e3),
-        "cwnd_curvature": of("cwnd_curvature", "{}"),
-        "utilization": _unnamed,
-    },
-)
-FRIENDLY: tuple[Place, dict[str, Rule]] = (
-    _beside_reno,
-    {
-        # The captions' sums of 89 and 90 Mbit/s are payload; with headers, the sums would be 92 to 93 Mbit/s.
-        "throughput_mbps": of("goodput_mbps", "{}"),
-        "sum_throughput_mbps": of("sum_goodput_mbps"),
-        "throughput_ratio": of("throughput_ratio"),
-        "jain_fi": of("jain_fi"),
-    },
-)
-CROSSED: tuple[Place, dict[str, Rule]] = (
-    lambda setup, subject, at: paths.crossed(setup, subject, at.get("case", 2)),
-    {
-        "throughput_mbps": LONG,
-        "throughput_loss_vs_case1_mbps": both(under(LONG, case=1), LONG, difference),
-        "throughput_loss_vs_case2_mbps": both(under(LONG, case=2), LONG, difference),
-        "cross_traffic_mbps": _cross_mbps,
-        "small_packet_load_mbps": _datagrams(lambda flow: present(flow.application).rate_bps / 1e6),
-        "small_packet_bytes": _datagrams(lambda flow: wire_bytes(flow.stack)),
-        "buffer_pkts": stated(_buffer),
-        "buffer_over_bdp": stated(_buffer),
-        **{name: of(name) for name in ("mean_flow_duration_ms", RATES, SIZES)},
-        "row_ratio": both(of(SIZES), of(RATES), ratio),
-    },
-)
-EXPERIMENTS: dict[str, tuple[Place, dict[str, Rule]]] = {
-    "ALG": ALG,
-    "RESP": (lambda setup, subject, at: paths.response(setup, subject, 0.0), {"throughput_mbps": _response}),
-    "F1": (
-        _plain(paths.recovery),
-        {"recovery_time_s": _since("recovery_time_s", float(paths.BURST_S))},
+ALG: dict[str, Rule] = {
+    "alpha_pkts_per_rtt": _increase,
+    "backoff_delta": of("backoff_delta", "{}", (10.0, 40.0)),
+    # At the largest delay the delay-based component is 0.
+    "wnd_increase_pkts_per_rtt": under(GROWTH, queue_delay_fraction=1.0),
+}
+REVERSE: dict[str, Rule] = {
+    "fill_time_s": of("recovery_time_s", "{}", REFILL_S),
+    "mean_alpha_pkts_per_rtt": _refilling("increase_pkts_per_rtt"),
+    "mean_dwnd_fraction": _refilling("mean_dwnd_fraction"),
+    "loss_count": _reverse("drops", link="bottleneck/reverse"),
+    "throughput_mbps": _reverse("sum_throughput_mbps"),
+    "reverse_load_fraction": lambda suite, subject, at: _reverse("sum_throughput_mbps")(suite, subject, at).times(
+        1 / paths.F2.mbps
     ),
+    "reverse_rate_cap_mbps": stated(8 * paths.REVERSE_WINDOW_BYTES / (paths.F2.rtt_ms * 1e3)),
+}
+LONE: dict[str, Rule] = {
+    "epoch_duration_s": _long_epochs,
+    "epoch_duration_ratio": both(ON_F3B, under(EPOCH, "illinois", experiment="leith2008.F3a"), ratio),
+    "epoch_ratio_to_reno": both(ON_F3B, under(EPOCH, "reno", experiment="leith2008.F3b"), ratio),
+    "epoch_growth_pkts": of("epoch_growth_pkts", "{}"),
+    "epoch_growth_time_s": stated(2000 * paths.F3B.rtt_ms / 1e3),
+    "cwnd_curvature": of("cwnd_curvature", "{}"),
+    "utilization": _unnamed,
+}
+FRIENDLY: dict[str, Rule] = {
+    # The captions' sums of 89 and 90 Mbit/s are payload; with headers, the sums would be 92 to 93 Mbit/s.
+    "throughput_mbps": of("goodput_mbps", "{}"),
+    "sum_throughput_mbps": of("sum_goodput_mbps"),
+}
+CROSSED: dict[str, Rule] = {
+    "throughput_mbps": LONG,
+    "throughput_loss_vs_case1_mbps": both(under(LONG, case=1), LONG, difference),
+    "throughput_loss_vs_case2_mbps": both(under(LONG, case=2), LONG, difference),
+    "cross_traffic_mbps": _cross_mbps,
+    "small_packet_load_mbps": _datagrams(lambda flow: present(flow.application).rate_bps / 1e6),
+    "small_packet_bytes": _datagrams(lambda flow: wire_bytes(flow.stack)),
+    "buffer_pkts": stated(_buffer),
+    "buffer_over_bdp": stated(_buffer),
+    "row_ratio": both(of(SIZES), of(RATES), ratio),
+}
+EXPERIMENTS: dict[str, dict[str, Rule]] = {
+    "ALG": ALG,
+    "RESP": {"throughput_mbps": _response},
+    "F1": {"recovery_time_s": _since("recovery_time_s", float(paths.BURST_S))},
     **dict.fromkeys(("F2a", "F2b"), REVERSE),
     **dict.fromkeys(("F3", "F3a", "F3b"), LONE),
-    "F4": (
-        lambda setup, subject, at: paths.newcomer(setup, "illinois", paths.F3B, *paths.late(setup)),
-        {"convergence_time_s": _soonest, "fairness_excursion": _excursion},
-    ),
-    "F5": (
-        lambda setup, subject, at: paths.newcomer(setup, subject, _with_bdp(paths.F5, at), *paths.F5_TIMES_S),
-        {"convergence_time_s": of("convergence_cwnd_time_s"), "convergence_epochs": of("convergence_epochs")},
-    ),
-    "F6": (
-        lambda setup, subject, at: paths.newcomer(setup, subject, paths.F6, *paths.F6_TIMES_S),
-        {
-            "bdp_pkts": stated(paths.F6.bdp_packets),
-            "convergence_time_s": of("convergence_cwnd_time_s"),
-            "wnd_fill_time_s": _compound("wnd_fill_time_s"),
-            "mean_dwnd_fraction": _compound("mean_dwnd_fraction", each=True),
-        },
-    ),
-    "F7": (
-        lambda setup, subject, at: paths.rtt_pair(setup, subject, at.get("rtt1_ms", 0), at.get("buffer_ms", 0)),
-        {
-            "buffer_over_bdp": stated(paths.F7_BUFFERS[16] / Line(100, 120, 0).bdp_packets),
-            "throughput_ratio_long_over_short": over(
-                _inverse,
-                _rtt_cases,
-                lambda values: math.exp(fmean(map(math.log, values))),
-                "geometric mean over {} settings",
-            ),
-        },
-    ),
+    "F4": {"convergence_time_s": _soonest, "fairness_excursion": _excursion},
+    "F5": {"convergence_time_s": of("convergence_cwnd_time_s")},
+    "F6": {
+        "bdp_pkts": stated(paths.F6.bdp_packets),
+        "convergence_time_s": of("convergence_cwnd_time_s"),
+        "wnd_fill_time_s": _compound("wnd_fill_time_s"),
+        "mean_dwnd_fraction": _compound("mean_dwnd_fraction", each=True),
+    },
+    "F7": {
+        "buffer_over_bdp": stated(paths.F7_BUFFERS[16] / Line(100, 120, 0).bdp_packets),
+        "throughput_ratio_long_over_short": over(
+            _inverse,
+            _rtt_cases,
+            lambda values: math.exp(fmean(map(math.log, values))),
+            "geometric mean over {} settings",
+        ),
+    },
     **dict.fromkeys(_FRIENDLY, FRIENDLY),
     **dict.fromkeys(("F10", "T1"), CROSSED),
-    "F11": (
-        _plain(paths.misled),
-        {
-            "jain_fi": of("jain_fi"),
-            "base_rtt_error_ms": stated(
-                lambda suite, subject, at: (
-                    max(flow.base_rtt_error_ps for flow in paths.misled(suite.setup, "ctcp").form.flows) / 1e9
-                )
-            ),
-        },
-    ),
-    "F12": (
-        _overestimated,
-        {
-            "throughput_ratio": of("throughput_ratio"),
-            "mean_alpha_pkts_per_rtt": of("increase_pkts_per_rtt", "illinois"),
-        },
-    ),
-    "F13": (
-        lambda setup, subject, at: paths.newcomer(setup, subject.partition("_flow")[0], paths.F13, *paths.F5_TIMES_S),
-        {"wnd_increase_pkts_per_rtt": _since("increase_pkts_per_rtt", 300.0)},
-    ),
-    "S8C": (
-        _plain(paths.gigabit),
-        {"throughput_mbps": of("goodput_mbps", "{}")},
-    ),
+    "F11": {
+        "base_rtt_error_ms": stated(
+            lambda suite, subject, at: (
+                max(flow.base_rtt_error_ps for flow in paths.misled(suite.setup, "ctcp").form.flows) / 1e9
+            )
+        ),
+    },
+    "F12": {"mean_alpha_pkts_per_rtt": of("increase_pkts_per_rtt", "illinois")},
+    "F13": {"wnd_increase_pkts_per_rtt": _since("increase_pkts_per_rtt", 300.0)},
+    "S8C": {"throughput_mbps": of("goodput_mbps", "{}")},
 }
+PLACES: dict[str, Place] = {
+    "ALG": lambda setup, subject, at: rules.at_delay(subject, at.get("queue_delay_fraction", 0.0)),
+    "RESP": lambda setup, subject, at: paths.response(setup, subject, 0.0),
+    "F4": lambda setup, subject, at: paths.newcomer(setup, "illinois", paths.F3B, *paths.late(setup)),
+    "F5": lambda setup, subject, at: paths.newcomer(setup, subject, _with_bdp(paths.F5, at), *paths.F5_TIMES_S),
+    "F12": _overestimated,
+    "F13": lambda setup, subject, at: paths.late_second(setup, subject.partition("_flow")[0], "F13"),
+    **dict.fromkeys(("F3", "F3a", "F3b"), _alone),
+    **dict.fromkeys(_FRIENDLY, _beside_reno),
+}
+"""The scenarios of experiments whose claims do not name the arguments of their runs."""

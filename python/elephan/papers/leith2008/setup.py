@@ -321,7 +321,7 @@ def _against_reno(
 
 
 @lru_cache(maxsize=512)
-def crossed(setup: Setup, protocol: str, case: int) -> Scenario:
+def crossed(setup: Setup, protocol: str, case: int = 2) -> Scenario:
     """Figure 10 and Table I: a long flow alone (1), with cross traffic (2), a reverse flow (3), small packets (4)."""
     flows = [setup.flow(protocol, protocol, rtt=f"{F10.rtt_ms} ms")]
     if case == 3:
