@@ -15,7 +15,7 @@ from tests.runs import synthetic
 import elephan
 from elephan import backends, metrics
 from elephan.metrics import MetricError
-from elephan.report.sweeps import drawing, positions
+from elephan.report.sweeps import figure, positions
 from elephan.runs import Run, Store, Sweep
 from elephan.runs.axes import axes_of
 from elephan.scenario import ScenarioError
@@ -131,8 +131,8 @@ def test_it_draws_into_given_axes(store: Store) -> None:
 
 
 def test_a_metric_of_flows_has_a_line_for_each(store: Store) -> None:
-    shown = drawing(made(store, RTT), "throughput_share")
-    assert [line.name for line in shown.lines] == ["cubic-1", "bic-2"]
+    shown = figure(made(store, RTT), "throughput_share").plotly()
+    assert [line["name"] for line in shown["data"]] == ["cubic-1", "bic-2"]
 
 
 def test_numbers_far_apart_are_on_a_logarithmic_axis(store: Store) -> None:

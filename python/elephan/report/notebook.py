@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.metrics.reading import MetricError
 from elephan.notebooks import COLORS, details, escape, heading, lines, notes, shown, table
+from elephan.report.provenance import title_of
+from elephan.report.run import FLOW_COLUMNS, LINK_COLUMNS
 from elephan.report.series import flow_curve
 from elephan.runs.errors import RunError
 from elephan.runs.result import defined, flow_columns, flow_rows, whole_run
@@ -14,17 +16,8 @@ from elephan.runs.result import defined, flow_columns, flow_rows, whole_run
 if TYPE_CHECKING:
     from elephan.runs.result import Run
 
-_FLOW_COLUMNS = {
-    "flow": "name", "algorithm": "algorithm", "start (s)": "start_s", "goodput (Mbit/s)": "goodput_mbps",
-    "on the wire (Mbit/s)": "throughput_mbps", "retransmits": "retransmits", "loss events": "loss_events",
-    "ECN events": "ecn_events", "timeouts": "timeouts", "mean RTT (ms)": "rtt_mean_ms",
-    "mean smoothed RTT (ms)": "srtt_mean_ms",
-    "mean cwnd (segments)": "cwnd_mean",
-}  # fmt: skip
-_LINK_COLUMNS = {
-    "link": "name", "utilization": "utilization", "loss rate": "loss_rate", "drops (packets)": "drops",
-    "mean queue (packets)": "queue_mean_packets", "max queue (packets)": "queue_max_packets",
-}  # fmt: skip
+_FLOW_COLUMNS = {name: key for name, key in FLOW_COLUMNS.items() if key not in ("rtt_min_ms", "rtt_p99_ms", "cwnd_max")}
+_LINK_COLUMNS = {name: key for name, key in LINK_COLUMNS.items() if key != "throughput_mbps"}
 _POINTS = 300
 _MOST_SAMPLES = 500_000
 """Largest number of samples of a run with a figure; reading more takes too long."""
@@ -39,7 +32,7 @@ def run_html(run: Run) -> str:
     columns = flow_columns(_FLOW_COLUMNS, summary)
     parts = [
         heading(
-            run.manifest.get("title") or _names(run), run.id, f"on {run.backend}",
+            title_of(run), run.id, f"on {run.backend}",
             f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s",
         ),
         _rows(*flow_rows(summary, columns)) if summary["flows"] or summary.get("crowd") else "",
@@ -55,10 +48,6 @@ def run_html(run: Run) -> str:
 
 def _took(seconds: float | None) -> str:
     return "" if seconds is None else f", made in {seconds:.2f} s"
-
-
-def _names(run: Run) -> str:
-    return ", ".join([*(group.name for group in run.groups), *(source.flow.name for source in run.form.traffic)])
 
 
 def _rows(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:

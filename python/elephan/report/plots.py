@@ -30,7 +30,7 @@ from elephan.rates import rate_mbps
 from elephan.report import overlays, pages
 from elephan.report.overlays import Array, Band, Line, Overlay, Panel
 from elephan.report.printed import draw_on
-from elephan.report.provenance import facts
+from elephan.report.provenance import facts, title_of
 from elephan.scenario.lookups import base_rtt_ps
 from elephan.scenario.words import hint
 
@@ -141,7 +141,7 @@ def write_html(overlay: Overlay, runs: Sequence[Run], path: Path) -> Path:
     page = {
         "title": overlay.title or "Runs over time",
         "figures": [{"id": overlay.id, "title": "", "caption": overlay.caption, "files": []}],
-        "runs": [{"id": run.id, "title": str(run.manifest.get("title") or _names(run))} for run in runs],
+        "runs": [{"id": run.id, "title": title_of(run)} for run in runs],
         "provenance": facts(runs),
     }
     payloads = {"figures-data": {overlay.id: overlay.plotly()}}
@@ -375,15 +375,11 @@ def run_labels(runs: Sequence[Run], titles: Sequence[str]) -> list[str]:
     return [run.id for run in runs]
 
 
-def _names(run: Run) -> str:
-    return ", ".join([*(group.name for group in run.groups), *(source.flow.name for source in run.form.traffic)])
-
-
 def _title(runs: Sequence[Run], titles: Sequence[str]) -> str:
     """The common title of the runs; for one scenario without a title, its flows."""
     if len(set(titles)) > 1:
         return ""
-    return titles[0] or (_names(runs[0]) if len({run.manifest["scenario_hash"] for run in runs}) == 1 else "")
+    return titles[0] or (title_of(runs[0]) if len({run.manifest["scenario_hash"] for run in runs}) == 1 else "")
 
 
 def _shaded(runs: Sequence[Run]) -> Window | None:
@@ -477,13 +473,7 @@ def plot_queue(
     """Queued packets at a link: the range between samples as a band, the mean as a line."""
     name = bottleneck(run) if link is None else link
     found = list(_queue(run, name, 0, alone=True, link=name))
-    return _single(
-        run, found, "queue (packets)", ax, size, title if title is not None else f"{_own_title(run)}: {name}"
-    )
-
-
-def _own_title(run: Run) -> str:
-    return str(run.manifest.get("title") or _names(run))
+    return _single(run, found, "queue (packets)", ax, size, title if title is not None else f"{title_of(run)}: {name}")
 
 
 def _single(
@@ -492,7 +482,7 @@ def _single(
     """One panel of one run, on the caller's axes or in a new figure."""
     places = _places({"": list(found)})
     panel = Panel("", y_label, _lines(found, places))
-    heading = _own_title(run) if title is None else title
+    heading = title_of(run) if title is None else title
     shaded = _shaded([run])
     own = Overlay(heading, "", (panel,), shaded=shaded, span=(0.0, duration_s(run)))
     if ax is None:

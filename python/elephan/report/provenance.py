@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 
 
+def title_of(run: Run) -> str:
+    """Title of a run; of a run without a title, the names of its groups and of its sources of transfers."""
+    names = [*(group.name for group in run.groups), *(source.flow.name for source in run.form.traffic)]
+    return str(run.manifest.get("title") or ", ".join(names))
+
+
 def command() -> str:
     """The command that the reader typed."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else ""

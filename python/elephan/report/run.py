@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.report import pages
 from elephan.report.figures import Curve, Panel, Traces, entry
-from elephan.report.provenance import facts
+from elephan.report.provenance import facts, title_of
 from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
 from elephan.runs.crowds import QUANTILES
 from elephan.runs.result import defined, flow_columns, flow_rows, whole_run
@@ -54,7 +54,7 @@ def run_report(run: Run, out: str | Path) -> Path:
     )  # fmt: skip
     page = {
         "id": run.id,
-        "title": str(run.manifest.get("title") or _names(run)),
+        "title": title_of(run),
         "measure": f"{summary['measure']['from_s']:g} s to {summary['measure']['to_s']:g} s",
         "whole_run": whole_run(summary),
         "warnings": run.warnings,
@@ -109,12 +109,6 @@ def _quantile_curves(run: Run, column: str) -> tuple[Curve, ...]:
         for quantile, name in QUANTILES.items()
         if (0 < quantile < 1 if len(group.members) > 1 else quantile == 0.5)
     )
-
-
-def _names(run: Run) -> str:
-    """Names of the groups and of the sources of transfers, for the title of a run without a title."""
-    sources = [source.flow.name for source in run.form.traffic]
-    return ", ".join([*(group.name for group in run.groups), *sources])
 
 
 def _table(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

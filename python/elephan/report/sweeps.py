@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from elephan import notebooks
 from elephan.metrics.reading import MetricError, Window
-from elephan.metrics.registry import Metric, get
+from elephan.metrics.registry import get
 from elephan.metrics.sweeps import Names, aggregate, chosen, frame
 from elephan.report import pages
 from elephan.report.charts import SYMBOLS, BarChart, BarPanel, Bars, LineChart, LinePanel, Points, far_apart
-from elephan.report.figures import COLORS, Figure, entry
+from elephan.report.figures import COLORS, Figure, Values, entry
 from elephan.report.matrix import Matrix
 from elephan.report.printed import draw_on, drawn
 from elephan.report.provenance import facts
@@ -32,56 +31,11 @@ if TYPE_CHECKING:
 Kind = Literal["lines", "heatmap"]
 SIZE_IN = (6.4, 3.8)
 MOST_LINES = 24
+_NUMBERS = ("mean", "low", "high")
 
 
-@dataclass(frozen=True)
-class Line:
-    """Means over one axis with the ends of their intervals; ``low`` and ``high`` are NaN without an interval."""
-
-    name: str
-    x: list[float]
-    mean: list[float]
-    low: list[float]
-    high: list[float]
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """Data of a plot of a metric.
-
-    Attributes:
-        name: name of the metric, as requested.
-        metric: definition of the metric.
-        x: axis from left to right.
-        y: axis from bottom to top of a heat map; ``None`` for lines.
-        lines: one for each combination of the other axes, or for each value of ``y``.
-    """
-
-    name: str
-    metric: Metric
-    x: Axis
-    y: Axis | None
-    lines: list[Line]
-
-    @property
-    def label(self) -> str:
-        """The metric with its unit."""
-        return self.name if self.metric.unit == "1" else f"{self.name} ({self.metric.unit})"
-
-    @property
-    def positions(self) -> list[tuple[float, str]]:
-        """The values of the x axis from left to right: position and text."""
-        return positions(self.x)
-
-    @property
-    def has_intervals(self) -> bool:
-        """True if a mean has an interval."""
-        return any(not math.isnan(low) for line in self.lines for low in line.low)
-
-    @property
-    def is_log(self) -> bool:
-        """True if the x axis is logarithmic: its values are positive and differ by large factors."""
-        return self.x.numbers is not None and far_apart([place for place, _ in self.positions])
+Lines = dict[str, dict[float, Mapping[str, Any]]]
+"""Rows of an aggregate (mean, low, high) by the name of their line and their position on the x axis."""
 
 
 def positions(axis: Axis) -> list[tuple[float, str]]:
@@ -92,14 +46,10 @@ def positions(axis: Axis) -> list[tuple[float, str]]:
     return sorted(dict(zip(axis.shown, axis.texts, strict=True)).items())
 
 
-def drawing(
-    sweep: Sweep[Any],
-    name: str | None,
-    x: str | None = None,
-    kind: Kind | None = None,
-    window: Window | None = None,
-) -> Drawing:
-    """The data of a plot of a metric.
+def figure(
+    sweep: Sweep[Any], name: str | None, x: str | None = None, kind: Kind | None = None, window: Window | None = None
+) -> Figure:
+    """A metric over the axes of a sweep: lines over numbers, bars over words, or a heat map.
 
     Raises:
         MetricError: there is no such metric, or it has no value in any run.
@@ -119,13 +69,35 @@ def drawing(
     table = aggregate(sweep, name, per=per, window=window)
     if table["mean"].null_count() == len(table):
         raise MetricError(f"'{name}' has no value in any run: {table['why'].to_list()[0]}")
-    by = [axis.key for axis in others] + (["flow"] if per == "flow" else [])
-    lines = _lines(table.to_dicts(), across, by)
+    lines = _lines(table.to_dicts(), across, [axis.key for axis in others] + (["flow"] if per == "flow" else []))
+    several = any(row["low"] is not None for line in lines.values() for row in line.values())
+    caption = "Means over the seeds, with 95 % intervals." if several else "One run for each point."
+    head = (f"sweep-{name.replace('_', '-')}", metric.title.rstrip("."), caption)
+    (label,) = headings([name])
     if kind == "heatmap":
-        return Drawing(name, metric, across, others[0], lines)
+        return _matrix(head, label, across, others[0], lines)
     if len(lines) > MOST_LINES:
         raise ScenarioError(f"{len(lines)} lines cannot be distinguished; draw a part of the sweep", path="kind")
-    return Drawing(name, metric, across, None, lines)
+    places = [place for place, _ in positions(across)]
+    if across.numbers is None:
+        bars = tuple(
+            Bars(line or name, *_ends([rows.get(place, {}) for place in places]), color=i % len(COLORS))
+            for i, (line, rows) in enumerate(lines.items())
+        )
+        return BarChart(*head, (BarPanel("", label, tuple(text for _, text in positions(across)), bars),))
+    points = tuple(
+        Points(line or name, list(rows), *_ends(list(rows.values())), style=i % len(SYMBOLS))
+        for i, (line, rows) in enumerate(lines.items())
+    )
+    log = far_apart(places)
+    panel = LinePanel("", across.label, label, points, log_x=log, ticks=tuple(places) if log else ())
+    return LineChart(*head, (panel,))
+
+
+def _ends(rows: Sequence[Mapping[str, Any]]) -> tuple[Values, Values, Values]:
+    """Means, and the lower and upper ends of their intervals."""
+    mean, low, high = ([row.get(end) for row in rows] for end in ("mean", "low", "high"))
+    return mean, low, high
 
 
 def _across(axes: Sequence[Axis], x: str | None) -> Axis:
@@ -145,34 +117,22 @@ def _kind(axes: Sequence[Axis], per: str, x: str | None) -> Kind:
     return "heatmap" if len(axes) == 2 and len(numeric) == 1 and several and per == "run" and x is None else "lines"
 
 
-def _lines(rows: Sequence[Mapping[str, Any]], x: Axis, by: Sequence[str]) -> list[Line]:
-    """The rows of an aggregate as lines over one axis."""
+def _lines(rows: Sequence[Mapping[str, Any]], x: Axis, by: Sequence[str]) -> Lines:
+    """The rows of an aggregate as lines over one axis, in its order."""
     where = {text: place for place, text in positions(x)}
     # Two spellings of the same number have the same position.
     where |= dict(zip(x.texts, x.shown, strict=True)) if x.numbers is not None else {}
-    groups: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
+    found: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
     for row in rows:
-        name = ", ".join(_shown(row[key]) for key in by)
+        known = {end: row[end] if row[end] is not None and math.isfinite(row[end]) else None for end in _NUMBERS}
         # An axis of numbers without a unit has no column of texts.
         place = where.get(row[x.key]) if isinstance(row.get(x.key), str) else row.get(x.key, 0.0)
-        groups.setdefault(name, []).append((float(place or 0.0), row))
-    return [_line(name, sorted(found, key=lambda pair: pair[0])) for name, found in groups.items()]
-
-
-def _line(name: str, found: Sequence[tuple[float, Mapping[str, Any]]]) -> Line:
-    ends = {end: [_number(row[end]) for _, row in found] for end in ("mean", "low", "high")}
-    return Line(name, [place for place, _ in found], **ends)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None or not math.isfinite(value) else value
+        found.setdefault(", ".join(_shown(row[key]) for key in by), []).append((float(place or 0.0), known))
+    return {name: dict(sorted(line, key=lambda pair: pair[0])) for name, line in found.items()}
 
 
 def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-# ---- figures ----
 
 
 def plot(
@@ -189,17 +149,16 @@ def plot(
     """A metric over the axes of a sweep; see :meth:`elephan.runs.swept.Sweep.plot`.
 
     Raises:
-        MetricError, ScenarioError: the errors of :func:`drawing`.
+        MetricError, ScenarioError: the errors of :func:`figure`.
     """
-    shown = drawing(sweep, metric, x, kind, window)
-    heading = shown.metric.title.rstrip(".") if title is None else title
-    spec = figure(shown).plotly()
+    shown = figure(sweep, metric, x, kind, window)
+    spec = shown.plotly()
     if ax is None:
         made = drawn(spec, size or SIZE_IN, notebook=True)
         ax = made.axes[0]
     else:
         draw_on(ax, spec)
-    ax.set_title(heading, fontsize="medium", loc="left", wrap=True)
+    ax.set_title(shown.title if title is None else title, fontsize="medium", loc="left", wrap=True)
     found: Any = ax.get_figure()
     # Axes of a subfigure belong to the figure that contains it.
     root: MplFigure = found.figure
@@ -210,62 +169,21 @@ def _tick(axis: Axis, place: float, text: str) -> str:
     return text if axis.numbers is None else f"{place:g}"
 
 
-def _cells(shown: Drawing, y: Axis) -> list[list[float]]:
-    """The means of a heat map, by row from the bottom."""
-    at = {place: i for i, (place, _) in enumerate(shown.positions)}
-    by_name = {line.name: line for line in shown.lines}
-    table = []
-    for place, text in positions(y):
-        row = [math.nan] * len(at)
-        line = by_name.get(text) or by_name.get(_shown(place)) or by_name.get(_shown(int(place)))
-        for position, mean in zip(line.x, line.mean, strict=True) if line is not None else ():
-            row[at[position]] = mean
-        table.append(row)
-    return table
-
-
-def figure(shown: Drawing) -> Figure:
-    """The drawing as an interactive figure of a report."""
-    name, title = f"sweep-{shown.name.replace('_', '-')}", shown.metric.title.rstrip(".")
-    caption = "Means over the seeds, with 95 % intervals." if shown.has_intervals else "One run for each point."
-    if shown.y is not None:
-        values = _cells(shown, shown.y)
-        known = [value for row in values for value in row if not math.isnan(value)]
-        low, high = min(known), max(known)
-        return Matrix(
-            name, title, caption,
-            rows=tuple(_tick(shown.y, *row) for row in reversed(positions(shown.y))),
-            columns=tuple(_tick(shown.x, *column) for column in shown.positions),
-            values=tuple(tuple(row) for row in reversed(values)),
-            value_label=shown.label, value_range=(low, high if high > low else low + 1),
-            row_label=shown.y.label, column_label=shown.x.label,
-        )  # fmt: skip
-    if shown.x.numbers is None:
-        groups = tuple(text for _, text in shown.positions)
-        bars = tuple(_bars(line, line.name or shown.name, len(groups), i) for i, line in enumerate(shown.lines))
-        return BarChart(name, title, caption, (BarPanel("", shown.label, groups, bars),))
-    points = tuple(
-        Points(
-            line.name or shown.name, line.x, _values(line.mean), _values(line.low), _values(line.high),
-            style=i % len(SYMBOLS),
-        )
-        for i, line in enumerate(shown.lines)
+def _matrix(head: tuple[str, str, str], label: str, x: Axis, y: Axis, lines: Lines) -> Matrix:
+    """A heat map of the means; its rows are from the top."""
+    columns, rows = positions(x), positions(y)[::-1]
+    by_row = [lines.get(text) or lines.get(_shown(place)) or lines.get(_shown(int(place)), {}) for place, text in rows]
+    values = tuple(tuple(_mean(line.get(place)) for place, _ in columns) for line in by_row)
+    known = [value for row in values for value in row if not math.isnan(value)]
+    low, high = min(known), max(known)
+    return Matrix(
+        *head, tuple(_tick(y, *row) for row in rows), tuple(_tick(x, *column) for column in columns), values, label,
+        (low, high if high > low else low + 1), y.label, x.label,
     )  # fmt: skip
-    ticks = tuple(place for place, _ in shown.positions) if shown.is_log else ()
-    panel = LinePanel("", shown.x.label, shown.label, points, log_x=shown.is_log, ticks=ticks)
-    return LineChart(name, title, caption, (panel,))
 
 
-def _bars(line: Line, name: str, groups: int, i: int) -> Bars:
-    mean, low, high = ([math.nan] * groups for _ in range(3))
-    for place, *ends in zip(line.x, line.mean, line.low, line.high, strict=True):
-        for row, end in zip((mean, low, high), ends, strict=True):
-            row[round(place)] = end
-    return Bars(name, _values(mean), _values(low), _values(high), color=i % len(COLORS))
-
-
-def _values(numbers: Sequence[float]) -> list[float | None]:
-    return [None if math.isnan(number) else number for number in numbers]
+def _mean(row: Mapping[str, Any] | None) -> float:
+    return math.nan if row is None or row["mean"] is None else float(row["mean"])
 
 
 def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Path:
@@ -285,7 +203,7 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
     figures, notes = [], []
     for name in asked:
         try:
-            figures.append(figure(drawing(sweep, name)))
+            figures.append(figure(sweep, name))
         except (MetricError, ScenarioError) as error:
             notes.append(f"{name} is not drawn: {error}")
     means = aggregate(sweep, asked, per=per).to_dicts()

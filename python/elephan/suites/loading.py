@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ from pydantic import BaseModel, ValidationError
 from elephan.evaluation.relations import RELATIONS
 from elephan.evaluation.templates import filled
 from elephan.metrics.registry import find, get, registry
-from elephan.scenario import ScenarioError, reading
+from elephan.scenario import Scenario, ScenarioError, reading
 from elephan.scenario.errors import join_path
 from elephan.scenario.schema import field_names
 from elephan.scenario.words import hint
 from elephan.suites.drawn import axis_of
-from elephan.suites.schema import TABLES, CriterionTable, CurveTable, SuiteTable
-from elephan.suites.suite import Cell, Subject, Suite
+from elephan.suites.schema import TABLES, CriterionTable, CurveTable, EllipseTable, SuiteTable
+from elephan.suites.suite import Subject, Suite
 
 FOLDER = Path(__file__).parent
 FILE = "suite.toml"
@@ -100,118 +101,103 @@ def checked(suite: Suite) -> Suite:
     Raises:
         ScenarioError: the errors of :func:`load`.
     """
-    try:
+    with _at(source=str(suite.file)):
         _check_names(suite)
-    except ScenarioError as error:
-        raise error.located(source=str(suite.file)) from None
     for experiment in suite.experiments:
-        for cell in {
-            cell.name: cell for quick in (True, False) for cell in suite.cells(experiment, quick=quick)
-        }.values():
+        both = [cell for quick in (True, False) for cell in suite.cells(experiment, quick=quick)]
+        for cell in {cell.name: cell for cell in both}.values():
             found = suite.scenario(experiment, cell, _PROBES[suite.table.judges])
-            _check_flows(suite, experiment, [*found.flow_names, *(source.flow.name for source in found.form.traffic)])
-            _check_links(suite, experiment, [link.name for link in found.form.links if link.record])
+            with _at(source=str(suite.file)):
+                _check_scenario(suite, experiment, found)
     return suite
+
+
+@contextmanager
+def _at(path: str = "", source: str | None = None) -> Iterator[None]:
+    """Within this context, add the place of a mistake to error messages."""
+    try:
+        yield
+    except ScenarioError as error:
+        raise error.located(path=path, source=source) from None
+
+
+def _known(name: str, known: Iterable[str], what: str, path: str, lister: str | None = None) -> None:
+    """Reject a name that does not exist, with the nearest one that does."""
+    names = list(known)
+    if name not in names:
+        said = hint(name, names) if lister is None else hint(name, names, lister=lister)
+        raise ScenarioError(f"'{name}' is not {what}; {said}", path=path)
 
 
 def _check_names(suite: Suite) -> None:
     table = suite.table
+    ellipses = [row.id for row in table.ellipse]
     _check_unique([row.id for row in table.experiment], "experiment")
     _check_unique([row.id for row in table.criterion], "criterion")
     for i, experiment in enumerate(table.experiment):
-        if experiment.cells is not None and experiment.cells not in table.cells:
-            message = f"'{experiment.cells}' is not a list of cells; {hint(experiment.cells, table.cells)}"
-            raise ScenarioError(message, path=f"experiment[{i}].cells")
-        for field, grid in (("grid", experiment.grid), ("quick_grid", experiment.quick_grid)):
-            for name, values in grid.items():
-                if not values:
-                    raise ScenarioError("empty; write at least one value", path=f"experiment[{i}].{field}.{name}")
-        for name in experiment.quick_grid:
-            if name not in experiment.grid:
-                message = f"'{name}' is not in the grid; {hint(name, experiment.grid)}"
-                raise ScenarioError(message, path=f"experiment[{i}].quick_grid")
-    _check_cells(table)
-    _check_ellipses(suite)
-    _check_curves(suite)
-    for i, criterion in enumerate(table.criterion):
-        try:
-            _check_section(table, criterion.section)
-            _check_criterion(suite, criterion)
-        except ScenarioError as error:
-            raise error.located(path=f"criterion[{i}]") from None
-
-
-def _check_cells(table: SuiteTable) -> None:
+        with _at(f"experiment[{i}]"):
+            if experiment.cells is not None:
+                _known(experiment.cells, table.cells, "a list of cells", "cells")
+            for field, grid in (("grid", experiment.grid), ("quick_grid", experiment.quick_grid)):
+                for name, values in grid.items():
+                    if not values:
+                        raise ScenarioError("empty; write at least one value", path=f"{field}.{name}")
+            for name in experiment.quick_grid:
+                _known(name, experiment.grid, "in the grid", "quick_grid")
     for name, rows in table.cells.items():
-        for i, row in enumerate(rows):
-            for field in row.quick if isinstance(row.quick, dict) else ():
-                if field not in row.values:
-                    message = f"'{field}' is not a value of this cell; {hint(field, row.values)}"
-                    raise ScenarioError(message, path=f"cells.{name}[{i}].quick")
-
-
-def _check_ellipses(suite: Suite) -> None:
-    table = suite.table
-    _check_unique([row.id for row in table.ellipse], "ellipse")
-    for i, row in enumerate(table.ellipse):
-        try:
-            _check_section(table, row.section)
-            _check_judged(table, row.experiment)
-            for field, name in (("delay", row.delay), ("goodput", row.goodput)):
+        for i, cell in enumerate(rows):
+            for field in cell.quick if isinstance(cell.quick, dict) else ():
+                _known(field, cell.values, "a value of this cell", f"cells.{name}[{i}].quick")
+    _check_unique(ellipses, "ellipse")
+    for i, ellipse in enumerate(table.ellipse):
+        with _at(f"ellipse[{i}]"):
+            _check_drawn(table, ellipse)
+            for field, name in (("delay", ellipse.delay), ("goodput", ellipse.goodput)):
                 _check_metric(name, field)
                 if get(name).scope == "flow":
                     raise ScenarioError(f"the metric '{name}' does not have one number for each run", path=field)
-        except ScenarioError as error:
-            raise error.located(path=f"ellipse[{i}]") from None
+    _check_unique([*ellipses, *(row.id for row in table.curve)], "curve")
+    for i, curve in enumerate(table.curve):
+        with _at(f"curve[{i}]"):
+            _check_drawn(table, curve)
+            _check_curve(suite, curve)
+    for i, criterion in enumerate(table.criterion):
+        with _at(f"criterion[{i}]"):
+            _check_section(table, criterion.section)
+            _check_criterion(suite, criterion)
 
 
-def _check_curves(suite: Suite) -> None:
-    table = suite.table
-    _check_unique([*(row.id for row in table.ellipse), *(row.id for row in table.curve)], "curve")
-    for i, row in enumerate(table.curve):
-        try:
-            _check_section(table, row.section)
-            _check_judged(table, row.experiment)
-            _check_metric(row.metric, "metric")
-            for quick in (False, True):
-                _check_x(row, suite.cells(row.experiment, quick=quick))
-            if row.flows is None and get(row.metric).scope == "flow":
-                raise ScenarioError(
-                    f"the metric '{row.metric}' does not have one number for each run; name flows", path="metric"
-                )
-        except ScenarioError as error:
-            raise error.located(path=f"curve[{i}]") from None
-
-
-def _check_x(row: CurveTable, cells: Sequence[Cell]) -> None:
-    """Reject an x axis on which a cell has no position, or two cells have the same position."""
-    for cell in cells:
-        if row.x not in cell.values:
-            message = f"'{row.x}' is not a value of the cell '{cell.name}'; {hint(row.x, cell.values)}"
-            raise ScenarioError(message, path="x")
-    axis = axis_of(row, cells)
-    if axis.numbers is None:
-        raise ScenarioError(f"the values of '{row.x}' are not quantities of one kind", path="x")
-    if len(set(axis.numbers)) < len(cells):
-        raise ScenarioError(f"two cells have the same '{row.x}'; a curve has one for each", path="x")
-
-
-def _check_judged(table: SuiteTable, experiment: str) -> None:
+def _check_drawn(table: SuiteTable, row: EllipseTable | CurveTable) -> None:
+    _check_section(table, row.section)
     judged = dict.fromkeys(criterion.experiment for criterion in table.criterion)
-    if experiment not in judged:
-        message = f"'{experiment}' is not an experiment of a criterion; {hint(experiment, judged)}"
-        raise ScenarioError(message, path="experiment")
+    _known(row.experiment, judged, "an experiment of a criterion", "experiment")
+
+
+def _check_curve(suite: Suite, row: CurveTable) -> None:
+    _check_metric(row.metric, "metric")
+    for quick in (False, True):
+        # A cell needs a position on the x axis that no other cell has.
+        cells = suite.cells(row.experiment, quick=quick)
+        for cell in cells:
+            _known(row.x, cell.values, f"a value of the cell '{cell.name}'", "x")
+        axis = axis_of(row, cells)
+        if axis.numbers is None:
+            raise ScenarioError(f"the values of '{row.x}' are not quantities of one kind", path="x")
+        if len(set(axis.numbers)) < len(cells):
+            raise ScenarioError(f"two cells have the same '{row.x}'; a curve has one for each", path="x")
+    if row.flows is None and get(row.metric).scope == "flow":
+        message = f"the metric '{row.metric}' does not have one number for each run; name flows"
+        raise ScenarioError(message, path="metric")
 
 
 def _check_metric(name: str, field: str) -> None:
     if find(name) is None:
-        message = f"'{name}' is not a metric; {hint(name, registry(), lister='elephan list metrics')}"
-        raise ScenarioError(message, path=field)
+        _known(name, registry(), "a metric", field, "elephan list metrics")
 
 
 def _check_section(table: SuiteTable, section: str) -> None:
-    if table.sections and section not in table.sections:
-        raise ScenarioError(f"'{section}' is not a section; {hint(section, table.sections)}", path="section")
+    if table.sections:
+        _known(section, table.sections, "a section", "section")
 
 
 def _check_options(criterion: CriterionTable) -> None:
@@ -232,12 +218,9 @@ def _check_unique(ids: Sequence[str], kind: str) -> None:
 
 def _check_criterion(suite: Suite, criterion: CriterionTable) -> None:
     baseline = criterion.baseline
-    named = [("experiment", criterion.experiment)]
+    _known(criterion.experiment, suite.experiments, "an experiment", "experiment")
     if baseline is not None and baseline.experiment is not None:
-        named.append(("baseline.experiment", baseline.experiment))
-    for field, name in named:
-        if name not in suite.experiments:
-            raise ScenarioError(f"'{name}' is not an experiment; {hint(name, suite.experiments)}", path=field)
+        _known(baseline.experiment, suite.experiments, "an experiment", "baseline.experiment")
     _check_metric(criterion.metric, "metric")
     _check_options(criterion)
     needs = RELATIONS[criterion.relation].takes
@@ -254,24 +237,18 @@ def _check_criterion(suite: Suite, criterion: CriterionTable) -> None:
                 raise ScenarioError(f"the cell '{cell.name}' has no {criterion.per}", path="per")
 
 
-def _check_links(suite: Suite, experiment: str, known: Sequence[str]) -> None:
+def _check_scenario(suite: Suite, experiment: str, found: Scenario) -> None:
+    """Reject links and flows that a scenario of an experiment does not have."""
+    links = [link.name for link in found.form.links if link.record]
+    names = [*found.flow_names, *(source.flow.name for source in found.form.traffic)]
     for i, criterion in enumerate(suite.table.criterion):
-        link = criterion.link
-        if link is not None and criterion.experiment == experiment and link not in known:
-            message = f"'{link}' is not a recorded link of '{experiment}'; {hint(link, known)}"
-            raise ScenarioError(message, path=f"criterion[{i}].link", source=str(suite.file))
-
-
-def _check_flows(suite: Suite, experiment: str, known: Iterable[str]) -> None:
-    names = list(known)
-    for i, criterion in enumerate(suite.table.criterion):
-        lists = [("flows", criterion.experiment, criterion.flows or ())]
-        if criterion.baseline is not None:
-            at = criterion.baseline.experiment or criterion.experiment
-            lists.append(("baseline.flows", at, criterion.baseline.flows or ()))
-        for field, at, flows in lists:
-            for name in flows if at == experiment else ():
-                if name not in names:
-                    message = f"'{name}' is not a flow of '{experiment}'; {hint(name, names)}"
-                    path = f"criterion[{i}].{field}"
-                    raise ScenarioError(message, path=path, source=str(suite.file))
+        with _at(f"criterion[{i}]"):
+            lists = [("flows", criterion.experiment, criterion.flows)]
+            if criterion.baseline is not None:
+                at = criterion.baseline.experiment or criterion.experiment
+                lists.append(("baseline.flows", at, criterion.baseline.flows))
+            for field, at, flows in lists:
+                for name in flows or () if at == experiment else ():
+                    _known(name, names, f"a flow of '{experiment}'", field)
+            if criterion.link is not None and criterion.experiment == experiment:
+                _known(criterion.link, links, f"a recorded link of '{experiment}'", "link")
