@@ -20,7 +20,7 @@ from elephan.evaluation import kernel_runs
 from elephan.evaluation.conditions import Value, Where
 from elephan.evaluation.experiments import Experiment, RunSet
 from elephan.evaluation.measurement import Measurement, constant
-from elephan.papers import in_kernel, kernel_column
+from elephan.papers import in_kernel, results
 from elephan.papers.claims import Claim, parse_claims
 from elephan.papers.judging import Judgment
 from elephan.papers.paper import Paper
@@ -101,7 +101,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulator stands for the kernel, so that all but its runs is tried anywhere."""
     pretend(monkeypatch)
-    monkeypatch.setattr(kernel_column.KernelColumn, "host", "a pretended host")
+    monkeypatch.setattr(results.KernelColumn, "host", "a pretended host")
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, failed: Callable[[Run], list[str]] = lambda _run: []) -> None:
@@ -272,8 +272,8 @@ def test_a_difference_that_the_twin_has_too_is_told_from_the_hosts(paper: Paper)
         {name: Judgment(by_name[name], each[i], "", "") for name, each in verdicts.items()}  # type: ignore[arg-type]
         for i in range(3)
     ]
-    column = kernel_column.KernelColumn(
-        kernel_column.KernelPlan((), (), {}, evaluation_in_kernel.CARRIERS["kernel"], paper, ""), []
+    column = results.KernelColumn(
+        results.KernelPlan((), (), {}, evaluation_in_kernel.CARRIERS["kernel"], paper, ""), []
     )
     column.judgments = {one.claim.id: one for one in judged[2].values()}
     column.twins = {one.claim.id: one for name, one in judged[1].items() if name != "marked"}

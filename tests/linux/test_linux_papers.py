@@ -48,7 +48,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "save", lambda figure, folder: [])
     real = evaluation_in_kernel.CARRIERS["linux"]
     monkeypatch.setitem(evaluation_in_kernel.CARRIERS, "linux", replace(real, backend="sim", require=lambda: None))
-    monkeypatch.setattr("elephan.papers.kernel_column.KernelColumn.host", "a pretended kernel")
+    monkeypatch.setattr("elephan.papers.results.KernelColumn.host", "a pretended kernel")
 
 
 # ---- twins ----

@@ -9,10 +9,10 @@ import pytest
 
 from elephan import papers
 from elephan.papers import printed
-from elephan.papers.abstract import abstract
+from elephan.papers.boards import abstract
 from elephan.papers.claims import ClaimSet, parse_claims
 from elephan.papers.judging import Judgment, Verdict
-from elephan.papers.tables import tables
+from elephan.papers.printed import tables
 
 BASE: Mapping[str, Any] = {
     "figure": "Table 2(a)", "experiment": "T2", "metric": "throughput_mbps_flow1", "subject": "hcc",

@@ -16,8 +16,7 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
-    from elephan.papers.kernel_column import KernelColumn
-    from elephan.papers.results import PaperResult
+    from elephan.papers.results import KernelColumn, PaperResult
 
 BACKENDS = ("sim", "kernel", "linux")
 _REAL = ("kernel", "linux")

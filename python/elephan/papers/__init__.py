@@ -14,10 +14,9 @@ from elephan.scenario.words import hint
 if TYPE_CHECKING:
     from elephan.evaluation.planning import Progress
     from elephan.papers.judging import Judgment
-    from elephan.papers.kernel_column import KernelColumn, KernelPlan
     from elephan.papers.overview import Scoreboard
     from elephan.papers.paper import Paper
-    from elephan.papers.results import PaperResult
+    from elephan.papers.results import KernelColumn, KernelPlan, PaperResult
     from elephan.runs import Run, Store
 
 

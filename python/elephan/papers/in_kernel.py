@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from elephan.evaluation.in_kernel import CARRIERS, carried, outcomes, require, simulated
 from elephan.evaluation.kernel_runs import StandIns
 from elephan.papers.judging import Judgment, judge_all
-from elephan.papers.kernel_column import KernelColumn, KernelPlan
 from elephan.papers.paper import Paper
 from elephan.papers.reproduction import select
-from elephan.papers.results import PaperResult
+from elephan.papers.results import KernelColumn, KernelPlan, PaperResult
 from elephan.runs import Store
 
 if TYPE_CHECKING:

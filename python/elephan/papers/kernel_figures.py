@@ -14,8 +14,7 @@ from elephan.report.figures import COLORS, Figure
 from elephan.scenario.lookups import base_rtt_ps, slowest_bps
 
 if TYPE_CHECKING:
-    from elephan.papers.kernel_column import KernelColumn
-    from elephan.papers.results import PaperResult
+    from elephan.papers.results import KernelColumn, PaperResult
     from elephan.runs import Run
 
 PREFIX = "kernel-"

@@ -10,10 +10,10 @@ from typing import Any
 
 from elephan.evaluation.wording import spread
 from elephan.papers import boards
+from elephan.papers.boards import THEMES, theme
 from elephan.papers.judging import Judgment
 from elephan.papers.reporting import anchor
 from elephan.papers.results import PaperResult
-from elephan.papers.themes import THEMES, theme
 
 LESSONS = {
     "holds": "Findings that hold",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.evaluation.reporting import run_views, scenario_groups, scenario_row, warnings
 from elephan.evaluation.wording import spread
-from elephan.papers.abstract import abstract
+from elephan.papers.boards import abstract
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment
-from elephan.papers.tables import tables
+from elephan.papers.printed import tables
 from elephan.report import pages, stamps
 from elephan.report.charts import DataTable
 from elephan.report.figures import COLORS, Figure, entry
