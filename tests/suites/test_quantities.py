@@ -56,6 +56,15 @@ def test_a_verdict_says_quantity_unit_and_limit() -> None:
     assert within.endswith("must be from 0.2 to 0.4; the interval contains the limit")
 
 
+def test_a_number_with_a_tolerance_is_a_range() -> None:
+    stated = {"id": "c", "section": "1", "force": "must", "text": "t", "experiment": "e", "metric": "utilization",
+              "relation": "approx", "limit": 0.5, "tol_rel": 0.1, "better": "higher", "reason": "ours"}  # fmt: skip
+    allowed = CriterionTable(**stated).allowed
+    assert (allowed.low, allowed.high) == (0.45, 0.55)
+    assert verdicts.judge([0.46] * 8, allowed).verdict == "pass"
+    assert verdicts.judge([0.44] * 8, allowed).why.endswith("must be from 0.45 to 0.55")
+
+
 def test_a_change_says_its_size() -> None:
     use = Quantity("utilization")
     before, after = [0.9 + 0.001 * k for k in range(8)], [0.81 + 0.0009 * k for k in range(8)]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from elephan import backends
-from elephan.algorithm import Algorithm
 from elephan.comparison.answer import rough_time
 from elephan.comparison.paths import Path, from_options, from_scenario
 from elephan.comparison.preferences import preference
 from elephan.comparison.result import Comparison
 from elephan.comparison.schedule import Search, Watch
 from elephan.comparison.situations import ALONE, LATE, Cast
-from elephan.evaluation.bench import Bench, budget_s
+from elephan.evaluation.bench import Bench, Named, budget_s, labelled
 from elephan.runs import Store
-from elephan.scenario import Scenario, ScenarioError, catalog, own
+from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.units import PS_PER_S, parse_positive_time
 
 RIVALS = ("cubic",)
@@ -36,7 +35,7 @@ class NothingObservedError(Exception):
 
 
 def compare(
-    algorithms: Sequence[str | Callable[..., Algorithm]],
+    algorithms: Sequence[Named],
     rate: str | None = None,
     rtt: str | None = None,
     buffer: str | None = None,
@@ -181,35 +180,17 @@ def _with_duration(path: Path, duration: str | None, horizon: str | None) -> Pat
     return replace(path, duration_s=seconds, life=horizon is not None)
 
 
-def _cast(algorithms: Sequence[str | Callable[..., Algorithm]], rivals: Sequence[str]) -> Cast:
+def _cast(algorithms: Sequence[Named], rivals: Sequence[str]) -> Cast:
     if not algorithms:
         raise ScenarioError("no algorithm to compare", source="compare")
     if isinstance(algorithms, str):
         raise ScenarioError(f"{algorithms!r} is one name; write a list, [{algorithms!r}]", source="compare")
-    specs = _named([*algorithms, *rivals])
+    specs = labelled([*algorithms, *rivals])
     labels = {spec: label for label, spec in specs.items()}
     wanted, others = ([labels[own.pin(name)] for name in names] for names in (algorithms, rivals))
     if clash := next((label for label in specs if label in (ALONE, LATE)), None):
         raise ScenarioError(f"'{clash}' is the name of a situation here; rename the class", source="compare")
     return Cast(specs, tuple(dict.fromkeys(wanted)), tuple(dict.fromkeys(others)))
-
-
-def _named(algorithms: Sequence[str | Callable[..., Algorithm]]) -> dict[str, str]:
-    """Name of each algorithm in a scenario, by its label in tables.
-
-    Raises:
-        ScenarioError: there is no such algorithm.
-    """
-    specs: dict[str, str] = {}
-    for name in algorithms:
-        spec = own.pin(name)
-        if not own.pinned(spec):
-            catalog.check_name(spec, catalog.algorithms(), "an algorithm")
-        label = own.label(spec)
-        # Labels may be equal: two files with the same name in two folders, or one class with two sets of parameters.
-        names = [label, *(f"{label} ({count})" for count in range(2, len(algorithms) + 1))]
-        specs[next(name for name in names if specs.get(name, spec) == spec)] = spec
-    return specs
 
 
 def _check(cast: Cast, path: Path, on: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from elephan.algorithm import Algorithm
 from elephan.backends import Cancelled, RunMemoryError
 from elephan.evaluation.planning import Progress as Progress
 from elephan.metrics.statistics import CONFIDENCE, LOOK_CONFIDENCE, LOOKS
@@ -15,12 +16,14 @@ from elephan.runs import Store, SweepError, sweep
 from elephan.runs.provenance import cores
 from elephan.runs.saved import run_id
 from elephan.runs.work import takes_s
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario import Scenario, ScenarioError, catalog, own
 from elephan.scenario.units import PS_PER_S, parse_positive_time
 
 if TYPE_CHECKING:
     from elephan.runs import Run
 
+Named = str | Callable[..., Algorithm]
+"""An algorithm of the user: its name with a preset, a class of a file, or the class."""
 _Case = TypeVar("_Case", bound=Hashable)
 
 
@@ -44,6 +47,24 @@ def budget_s(budget: str, source: str = "budget") -> float:
         return parse_positive_time(budget) / PS_PER_S
     except ScenarioError as error:
         raise error.located(source=source) from None
+
+
+def labelled(algorithms: Sequence[Named]) -> dict[str, str]:
+    """Name of each algorithm in a scenario, by its label in tables; an algorithm that is given twice has one label.
+
+    Raises:
+        ScenarioError: there is no such algorithm.
+    """
+    specs: dict[str, str] = {}
+    for name in algorithms:
+        spec = own.pin(name)
+        if not own.pinned(spec):
+            catalog.check_name(spec, catalog.algorithms(), "an algorithm")
+        label = own.label(spec)
+        # Labels may be equal: two files with the same name in two folders, or one class with two sets of parameters.
+        names = [label, *(f"{label} ({count})" for count in range(2, len(algorithms) + 1))]
+        specs[next(name for name in names if specs.get(name, spec) == spec)] = spec
+    return specs
 
 
 @dataclass

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elephan import backends
-from elephan.algorithm import Algorithm
-from elephan.evaluation.bench import Bench, Progress, budget_s
+from elephan.evaluation.bench import Bench, Named, Progress, budget_s, labelled
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError, catalog, own, transports
 from elephan.suites import drawn
@@ -20,7 +19,6 @@ from elephan.suites.schedule import Schedule
 from elephan.suites.suite import Subject, Suite
 
 DEFAULT = "rfc9743"
-Named = str | Callable[..., Algorithm]
 
 
 def evaluate(
@@ -123,37 +121,28 @@ def _subjects(
     algorithms: Sequence[Named], against: Named | None, parameters: Mapping[str, Any], judges: str
 ) -> tuple[list[Subject], Subject | None]:
     """The judged algorithms and the baseline, with unique labels."""
-    subjects: list[Subject] = []
     given = tuple(sorted(parameters.items()))
     shown = "".join(f" {name}={value}" for name, value in given)
-    for name in algorithms:
-        spec = _spec(name, judges)
+    specs = _specs(algorithms, judges)
+    for spec in specs.values():
         _check_parameters(spec, parameters, judges)
-        if any(subject.spec == spec for subject in subjects):
-            continue
-        label = own.label(spec) + shown
-        labels = [label, *(f"{label} ({count})" for count in range(2, len(algorithms) + 1))]
-        taken = {subject.label for subject in subjects}
-        subjects.append(Subject(next(one for one in labels if one not in taken), spec, given))
+    subjects = [Subject(label + shown, spec, given) for label, spec in specs.items()]
     if against is None:
         return subjects, None
     try:
-        spec = _spec(against, judges)
+        ((label, spec),) = _specs([against], judges).items()
     except ScenarioError as error:
         raise error.located(source="against") from None
-    label = own.label(spec)
     clash = any(subject.label == label for subject in subjects)
     return subjects, Subject(f"{label} (baseline)" if clash else label, spec)
 
 
-def _spec(name: Named, judges: str) -> str:
-    if judges == "queue":
+def _specs(names: Sequence[Named], judges: str) -> dict[str, str]:
+    if judges == "algorithm":
+        return labelled(names)
+    for name in names:
         catalog.check_name(str(name), catalog.queues(), "a queue discipline")
-        return str(name)
-    spec = str(own.pin(name))
-    if not own.pinned(spec):
-        catalog.check_name(spec, catalog.algorithms(), "an algorithm")
-    return spec
+    return {str(name): str(name) for name in names}
 
 
 def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> None:
