@@ -144,7 +144,7 @@ class Maker:
     def _told(self, cell: Mapping[str, Any]) -> dict[str, Any]:
         """The values of a cell for its label, with the paper's name of a protocol as ``{protocol_name}``."""
         known = about(self.paper).names
-        told = {f"{key}_name": known[value] for key, value in cell.items() if isinstance(value, str) and value in known}
+        told = {f"{key}_name": known.get(value, value) for key, value in cell.items() if isinstance(value, str)}
         return {**cell, **told}
 
 
