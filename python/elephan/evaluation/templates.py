@@ -1,14 +1,28 @@
-"""Templates: tables of a file whose texts have placeholders, such as ``{algorithm}``."""
+"""Templates: tables of a file whose texts have placeholders, such as ``{algorithm}``, and the grids that fill them."""
 
 from __future__ import annotations
 
+import itertools
 import string
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from elephan.scenario import ScenarioError
 from elephan.scenario.errors import join_path
 from elephan.scenario.words import hint
+
+
+def points(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """The points of a grid by name, with the last name varying fastest.
+
+    A key of several names (``"first, second"``) has a list of values, one for each name, for each of its points.
+    """
+    for point in itertools.product(*grid.values()):
+        found: dict[str, Any] = {}
+        for key, value in zip(grid, point, strict=True):
+            names = key.split(", ")
+            found |= zip(names, value, strict=True) if len(names) > 1 else {key: value}
+        yield found
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from elephan.evaluation.templates import points
 
 
 class ClaimError(ValueError):
@@ -85,14 +86,10 @@ class PaperTable(PaperTableBase):
 
 
 def cells(runs: RunsTable, lists: Mapping[str, Sequence[Any]], *, quick: bool = False) -> Iterator[dict[str, Any]]:
-    """The arguments of each run, with the last name of the grid varying fastest."""
+    """The arguments of each run."""
     grid = runs.grid | (runs.quick_grid if quick else {})
-    for point in itertools.product(*(listed(values, lists) for values in grid.values())):
-        cell = dict(runs.fixed)
-        for key, value in zip(grid, point, strict=True):
-            parts = key.split(", ")
-            cell |= zip(parts, value, strict=True) if len(parts) > 1 else {key: value}
-        yield cell
+    for point in points({key: listed(values, lists) for key, values in grid.items()}):
+        yield runs.fixed | point
 
 
 def listed(values: list[Any] | str, lists: Mapping[str, Sequence[Any]]) -> Sequence[Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from elephan.evaluation.templates import filled
+from elephan.evaluation.templates import filled, points
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.errors import join_path
 from elephan.scenario.words import nearest
@@ -124,11 +123,7 @@ class Suite:
         if stated.cells is None:
             listed = [(None, {})]
         grid = stated.grid | (stated.quick_grid if quick else {})
-        return [
-            _cell(name, values, dict(zip(grid, point, strict=True)))
-            for name, values in listed
-            for point in itertools.product(*grid.values())
-        ]
+        return [_cell(name, values, point) for name, values in listed for point in points(grid)]
 
     def scenario(self, experiment: str, cell: Cell, subject: Subject) -> Scenario:
         """The scenario of a cell with the subject filled in, with the perturbations of replicates.
