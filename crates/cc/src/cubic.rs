@@ -19,106 +19,21 @@
 //! In all presets the window grows by at most one segment for each segment acknowledged, as in slow start. The time of
 //! the cubic function stops while the flow is idle or limited by the application (in Linux only while it is idle).
 
+mod module;
+mod parameters;
 mod root;
 
+use self::module::Module;
+pub use self::parameters::{CapRegion, CubicParams, RenoEstimate};
+use self::parameters::{Epoch, NO_EPOCH};
 use crate::ack::Ack;
 use crate::algorithm::Needs;
-use crate::jiffies::Jiffies;
 use crate::linux;
 use crate::loss_based::{LossBased, own_window};
-use crate::loss_window::{AckRatio, Arithmetic, LossParams, LossWindow};
+use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{
-    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, value, word,
-};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, switch, value, word};
 use crate::reports::{Cause, Signal, Start};
-
-choices! {
-    /// Estimate of the window of a standard TCP flow:
-    /// * `acked`: the estimate grows with each segment acknowledged (RFC 9438, equation 4).
-    /// * `time`: the estimate is a function of the time since the loss (RFC 8312, equation 4; PFLDnet 2005).
-    /// * `off`: there is no estimate of Reno's window.
-    pub enum RenoEstimate { Acked = "acked", Time = "time", Off = "off" }
-
-    /// Scope of the growth cap:
-    /// * `always`: the cap applies on both sides of the last maximum (PFLDnet 2005).
-    /// * `above-origin`: the cap applies beyond the last maximum (Linux 2.6.22).
-    pub enum CapRegion { Always = "always", AboveOrigin = "above-origin" }
-}
-
-params! {
-    /// Parameters of CUBIC.
-    pub struct CubicParams {
-        /// Steepness of the curve (C).
-        c: f64 = num(0.4, 1e-6, 1e6, Unit::SegmentsPerSecondCubed), "RFC 9438 §5";
-        /// Fraction of the window kept on a loss (β_cubic; papers write β for 1 minus this).
-        beta: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; PFLDnet 2005 has 0.8";
-        /// Fraction of the window kept on an ECN echo.
-        beta_ecn: f64 = num(0.7, 0.1, 0.999, Unit::None), "RFC 9438 §4.6; RFC 8511 §3 allows 0.85";
-        /// Set the plateau below the last maximum if that maximum is lower than the one before.
-        fast_convergence: bool = flag(true), "RFC 9438 §4.7";
-        /// Estimate of the window that standard TCP would have; CUBIC's window is never smaller.
-        reno_estimate: RenoEstimate = choice("acked", RenoEstimate::WORDS), "RFC 9438 §4.3";
-        /// Largest target, in windows; 0: no limit.
-        target_cap: f64 = num(1.5, 0.0, 1e3, Unit::Windows), "RFC 9438 eq. 2";
-        /// Largest growth (S_max); 0: no limit.
-        s_max: f64 = num(0.0, 0.0, 1e9, Unit::SegmentsPerSecond), "PFLDnet 2005 (value not verified); Linux 2.6.22 has 16 per 0.1 s";
-        /// Side of the last maximum on which `s_max` applies.
-        s_max_region: CapRegion = choice("always", CapRegion::WORDS), "PFLDnet 2005; Linux 2.6.22";
-        /// Use of TCP timestamps, without which Linux 2.6 never learns the smallest RTT. Linux 2.6 form only.
-        timestamps: bool = flag(true), "Linux 2.6.22 tcp_cubic.c; ns-2 ts_option_ is off";
-    }
-}
-
-/// Time after which Linux computes its divisor again if the window has not changed, s (`HZ / 32`).
-const LINUX_PERIOD_S: f64 = 1.0 / 32.0;
-/// Time after an epoch's start during which Linux ignores RTT samples for the smallest RTT, s (`HZ`).
-const LINUX_EARLY_S: f64 = 1.0;
-/// Time units per second of Linux's cubic function.
-const BICTCP_HZ: f64 = 1024.0;
-/// Linux's divisor before the first loss: the largest value in Linux 5.x, and the only value in 2.6.22.
-const UNKNOWN_CNT: f64 = 20.0;
-const UNKNOWN_CNT_26: f64 = 50.0;
-
-/// State of an epoch: the epoch in progress, or the epoch that is restored if a loss was spurious.
-#[derive(Clone, Copy, Debug)]
-struct Epoch {
-    begun: bool,
-    start: f64,
-    k: f64,
-    origin: f64,
-    w_est: f64,
-    w_max: f64,
-    cwnd_prior: f64,
-}
-
-const NO_EPOCH: Epoch =
-    Epoch { begun: false, start: 0.0, k: 0.0, origin: 0.0, w_est: 0.0, w_max: 0.0, cwnd_prior: 0.0 };
-
-/// State that only Linux's form keeps.
-#[derive(Clone, Copy, Debug)]
-struct Linux {
-    cnt: f64,
-    at_window: f64,
-    at_time: f64,
-    /// Segments (in Linux 2.6 ACKs) counted towards the next segment of `w_est`.
-    acked: f64,
-    /// Smallest RTT, s; 0 while unknown.
-    delay_min: f64,
-    beta_scale: f64,
-    ratio: AckRatio,
-}
-
-/// Linux's state at the start of a connection and after a timeout.
-const NO_LINUX: Linux = Linux {
-    cnt: 1.0,
-    at_window: 0.0,
-    at_time: f64::NEG_INFINITY,
-    acked: 0.0,
-    delay_min: 0.0,
-    beta_scale: 0.0,
-    ratio: AckRatio::START,
-};
 
 /// CUBIC.
 #[derive(Clone, Debug)]
@@ -130,10 +45,7 @@ pub struct Cubic {
     last_ack: f64,
     epoch: Epoch,
     saved: Epoch,
-    linux: Linux,
-    jiffies: Jiffies,
-    /// True if the sample of the next ACK is already taken.
-    is_sampled: bool,
+    linux: Module,
 }
 
 impl Cubic {
@@ -207,8 +119,6 @@ impl Cubic {
     /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = CubicParams::read(settings)?;
-        let beta = (p.beta * 1024.0).round();
-        let beta_scale = ((8.0 * (1024.0 + beta) / 3.0).floor() / (1024.0 - beta)).floor();
         Ok(Self {
             win: LossWindow::new(settings)?,
             p,
@@ -216,9 +126,7 @@ impl Cubic {
             last_ack: 0.0,
             epoch: NO_EPOCH,
             saved: NO_EPOCH,
-            linux: Linux { beta_scale, ..NO_LINUX },
-            jiffies: Jiffies::default(),
-            is_sampled: false,
+            linux: Module::new(p.beta),
         })
     }
 
@@ -227,20 +135,6 @@ impl Cubic {
     fn w_cubic(&self, t: f64) -> f64 {
         let x = t - self.epoch.k;
         self.p.c * x * x * x + self.epoch.origin
-    }
-
-    #[cold]
-    fn begin_epoch(&mut self, now: f64) {
-        let (e, w) = (&mut self.epoch, self.win.w);
-        if e.w_max <= w {
-            e.w_max = w;
-        }
-        // RFC 9438 eq. 2 of §4.2.
-        e.k = libm::cbrt((e.w_max - w) / self.p.c);
-        (e.begun, e.start, e.origin, e.w_est) = (true, now, e.w_max, w);
-        if e.cwnd_prior == 0.0 {
-            e.cwnd_prior = w;
-        }
     }
 
     /// The estimate of Reno's window (W_est, RFC 9438 §4.3), after `inv` windows were acknowledged.
@@ -261,7 +155,7 @@ impl Cubic {
     #[inline]
     fn grow_fluid(&mut self, ack: &Ack, n: f64) {
         if !self.epoch.begun {
-            self.begin_epoch(ack.now);
+            self.epoch.begin(ack.now, self.win.w, self.p.c);
         }
         let t = ack.now - self.epoch.start;
         let w = self.win.w;
@@ -279,100 +173,6 @@ impl Cubic {
             target = target.min(w + self.p.s_max * ack.srtt);
         }
         self.win.w = w + (inv * (target - w).max(0.0)).min(n);
-    }
-
-    fn linux_26(&self) -> bool {
-        self.win.arithmetic == Arithmetic::Linux26
-    }
-
-    /// Updates Linux's smallest RTT. Linux ignores samples in the first second of an epoch.
-    #[inline]
-    fn linux_delay(&mut self, ack: &Ack) {
-        let since = self.jiffies.between(self.epoch.start, ack.now);
-        let early = self.epoch.begun && since < self.jiffies.quotient(LINUX_EARLY_S);
-        let Some(rtt) = ack.rtt else { return };
-        if early || (self.linux_26() && !self.p.timestamps) {
-            return;
-        }
-        if self.linux.delay_min == 0.0 || rtt < self.linux.delay_min {
-            self.linux.delay_min = rtt;
-        }
-        if let Some(sample) = ack.sample.as_ref().filter(|_| !self.linux_26()) {
-            self.win.sample_hystart(ack, sample, self.linux.delay_min);
-        }
-    }
-
-    /// Linux's divisor from the cubic function: number of acknowledged segments for one segment of window.
-    fn linux_cubic_cnt(&self, now: f64) -> f64 {
-        let (e, w) = (&self.epoch, self.win.w);
-        let hz = self.jiffies.hz();
-        // Linux 2.6 takes the delay from TCP timestamps, which count jiffies.
-        let delay_jiffies = if self.linux_26() {
-            (self.linux.delay_min * hz).floor()
-        } else {
-            self.jiffies.from_measured(self.linux.delay_min)
-        };
-        let t = ((self.jiffies.between(e.start, now) + delay_jiffies) * BICTCP_HZ / hz).floor();
-        let k = (e.k * BICTCP_HZ).floor();
-        let offs = (t - k).abs() / BICTCP_HZ;
-        let delta = (self.p.c * offs * offs * offs).floor();
-        let target = if t < k { e.origin - delta } else { e.origin + delta };
-        let mut cnt = if target > w { (w / (target - w)).floor() } else { 100.0 * w };
-        if self.linux_26() && self.p.s_max > 0.0 && self.linux.delay_min > 0.0 {
-            // Linux 2.6 keeps the delay in eighths of a jiffy; the delay is at least one eighth.
-            let delay = delay_jiffies.max(0.125) / hz;
-            if t >= k || self.p.s_max_region == CapRegion::Always {
-                cnt = cnt.max((w / (self.p.s_max * delay)).floor());
-            }
-        }
-        cnt
-    }
-
-    /// Linux's rules for one ACK in congestion avoidance.
-    fn grow_linux(&mut self, now: f64, n: f64) {
-        self.linux.acked += n;
-        let w = self.win.w;
-        let elapsed = self.jiffies.between(self.linux.at_time, now);
-        if self.linux.at_window != w || elapsed > self.jiffies.quotient(LINUX_PERIOD_S) {
-            if !(self.epoch.begun && elapsed == 0.0) || self.linux_26() {
-                if !self.epoch.begun {
-                    let unknown = self.epoch.w_max;
-                    self.begin_epoch(now);
-                    // Linux does not use the window at an epoch's start as a maximum.
-                    self.epoch.w_max = unknown;
-                    self.linux.acked = n;
-                    if !self.linux_26() {
-                        let missing = self.epoch.origin - w;
-                        self.epoch.k = root::time_to(missing, (self.p.c * 1024.0).round()) / BICTCP_HZ;
-                    }
-                }
-                self.linux.at_window = w;
-                self.linux.at_time = now;
-                self.linux.cnt = self.linux_cubic_cnt(now);
-                if self.epoch.w_max == 0.0 {
-                    let most = if self.linux_26() { UNKNOWN_CNT_26 } else { self.linux.cnt.min(UNKNOWN_CNT) };
-                    self.linux.cnt = most;
-                }
-            }
-            self.linux_friendly(w);
-        }
-        self.win.grow_one_in(n, self.linux.cnt);
-    }
-
-    /// Updates Linux's Reno estimate, and applies the last limits on the divisor.
-    fn linux_friendly(&mut self, w: f64) {
-        let l = &mut self.linux;
-        if self.p.reno_estimate != RenoEstimate::Off {
-            let per_segment = (w * l.beta_scale / 8.0).floor().max(1.0);
-            // Linux adds segments while the count exceeds the divisor.
-            let steps = ((l.acked / per_segment).ceil() - 1.0).max(0.0);
-            l.acked -= steps * per_segment;
-            self.epoch.w_est += steps;
-            if self.epoch.w_est > w {
-                l.cnt = l.cnt.min((w / (self.epoch.w_est - w)).floor());
-            }
-        }
-        l.cnt = if self.win.arithmetic == Arithmetic::Linux26 { l.ratio.divide(l.cnt) } else { l.cnt.max(2.0) };
     }
 
     /// `value` during an epoch; NaN if there is no epoch.
@@ -423,7 +223,7 @@ impl LossBased for Cubic {
     }
 
     fn begin(&mut self, start: &Start) {
-        self.jiffies = Jiffies::new(start.hz);
+        self.linux.start(start.hz);
         self.last_ack = start.now;
     }
 
@@ -435,19 +235,14 @@ impl LossBased for Cubic {
         }
         self.last_ack = ack.now;
         if self.win.integer() && ack.acked > 0.0 {
-            if !std::mem::take(&mut self.is_sampled) {
-                self.linux_delay(ack);
-            }
-            if !ack.in_recovery {
-                self.linux.ratio.update(ack.acked);
-            }
+            self.linux.measure(ack, &self.epoch, (&self.p, &mut self.win));
         }
     }
 
     #[inline]
     fn grow(&mut self, ack: &Ack, n: f64) {
         if self.win.integer() {
-            self.grow_linux(ack.now, n);
+            self.linux.grow(ack.now, n, &mut self.epoch, (&self.p, &mut self.win));
         } else {
             self.grow_fluid(ack, n);
         }
@@ -462,7 +257,7 @@ impl LossBased for Cubic {
         self.epoch.w_max = if converge { self.win.whole(w * (1.0 + beta) / 2.0) } else { w };
         self.epoch.cwnd_prior = w;
         self.epoch.begun = false;
-        if self.linux_26() {
+        if self.win.arithmetic == Arithmetic::Linux26 {
             // Linux 5 keeps the divisor for 1/32 s if the loss leaves the window of the divisor's last update. The studies
             // with Linux 2.6 are reproduced with a new divisor.
             self.linux.at_window = 0.0;
@@ -475,14 +270,13 @@ impl LossBased for Cubic {
         // The next epoch starts from the window that slow start reaches (RFC 9438 §4.8; Linux also forgets the whole
         // state).
         self.epoch = NO_EPOCH;
-        self.linux = Linux { beta_scale: self.linux.beta_scale, ..NO_LINUX };
+        self.linux.forget();
     }
 
     fn on_linux(&mut self, event: &linux::Event) {
         match event {
             linux::Event::Sample(ack) if self.win.integer() => {
-                self.linux_delay(ack);
-                self.is_sampled = true;
+                self.linux.sample(ack, &self.epoch, (&self.p, &mut self.win));
             }
             // The epoch moves by the idle time (`cubictcp_cwnd_event`).
             linux::Event::Restart(restart) => self.freeze(restart.idle, restart.now),

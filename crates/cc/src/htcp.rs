@@ -14,6 +14,9 @@
 //! * FreeBSD has neither adaptive backoff nor scaling and floors α at 1 (preset `freebsd`). FreeBSD's misplaced ageing
 //!   of the largest RTT is not copied.
 
+mod module;
+
+use self::module::Module;
 use crate::ack::Ack;
 use crate::algorithm::Needs;
 use crate::jiffies::Jiffies;
@@ -60,10 +63,6 @@ const RTT_MAX_AGEING_PERCENT: f64 = 95.0;
 /// Smallest time between two computations of α, s.
 const ALPHA_PERIOD_S: f64 = 0.001;
 
-/// Smallest and largest value of Linux's inverse of the RTT scale, in eighths.
-const SCALE_EIGHTHS: (f64, f64) = (4.0, 80.0);
-const SCALE_ONE: f64 = 8.0;
-
 /// α(Δ) before scaling, segments a round trip; `x` is the time beyond Δ_L, s.
 #[must_use]
 pub fn alpha_of(x: f64) -> f64 {
@@ -81,7 +80,7 @@ pub struct Htcp {
     /// Start of Δ, s.
     t_last: f64,
     last_ack: f64,
-    jiffies: Jiffies,
+    linux: Module,
     /// Smallest RTT, s (jiffies in integer arithmetic); infinite while unknown.
     rtt_min: f64,
     /// Largest RTT, in the same unit; 0 while unknown.
@@ -94,10 +93,6 @@ pub struct Htcp {
     b_old: f64,
     packets: f64,
     packets_since: f64,
-    /// Segments that the next ACK counts on Linux (`pkts_acked`).
-    pending: f64,
-    /// True if the samples of the next ACK are already taken.
-    is_sampled: bool,
     saved: (f64, f64, f64),
 }
 
@@ -155,7 +150,7 @@ impl Htcp {
             alpha_until: f64::NEG_INFINITY,
             t_last: 0.0,
             last_ack: 0.0,
-            jiffies: Jiffies::default(),
+            linux: Module::new(Jiffies::default()),
             rtt_min: f64::INFINITY,
             rtt_max: 0.0,
             adaptive_ok: false,
@@ -165,8 +160,6 @@ impl Htcp {
             b_old: 0.0,
             packets: 0.0,
             packets_since: 0.0,
-            pending: 1.0,
-            is_sampled: false,
             saved: (0.0, 0.0, 0.0),
         })
     }
@@ -176,30 +169,19 @@ impl Htcp {
         if !self.p.rtt_scaling || self.rtt_min.is_infinite() {
             1.0
         } else if self.win.integer() {
-            SCALE_ONE / self.inverse_scale()
+            self.linux.scale(self.p.rtt_ref, self.rtt_min)
         } else {
             (self.rtt_min / self.p.rtt_ref).clamp(0.1, 2.0)
         }
     }
 
-    /// Linux's inverse of the RTT scale, in eighths.
-    fn inverse_scale(&self) -> f64 {
-        let (least, most) = SCALE_EIGHTHS;
-        self.jiffies.quotient(SCALE_ONE * self.p.rtt_ref / self.rtt_min).clamp(least, most)
-    }
-
     /// α(Δ) before scaling; in Linux a whole number of segments, from jiffies.
     fn unscaled_alpha(&self, now: f64) -> f64 {
-        if !self.win.integer() {
-            return alpha_of(now - self.t_last - self.p.delta_l);
+        if self.win.integer() {
+            self.linux.alpha((self.t_last, now), self.p.delta_l)
+        } else {
+            alpha_of(now - self.t_last - self.p.delta_l)
         }
-        let hz = self.jiffies.hz();
-        let beyond = self.jiffies.between(self.t_last, now) - self.jiffies.quotient(self.p.delta_l);
-        if beyond <= 0.0 {
-            return 1.0;
-        }
-        let half = (beyond / 2.0).floor();
-        1.0 + ((10.0 * beyond + (half * half / hz).floor()) / hz).floor()
     }
 
     /// True for the arithmetic of today's Linux.
@@ -210,8 +192,7 @@ impl Htcp {
     fn update_alpha(&mut self, now: f64) {
         let alpha0 = self.unscaled_alpha(now);
         let alpha1 = if self.win.integer() && self.p.rtt_scaling && self.rtt_min.is_finite() {
-            // A single integer division, so that the quotient is exact.
-            (alpha0 * SCALE_ONE / self.inverse_scale()).floor()
+            self.linux.scaled(alpha0, self.p.rtt_ref, self.rtt_min)
         } else {
             alpha0 * self.scale()
         };
@@ -243,24 +224,14 @@ impl Htcp {
         }
     }
 
-    /// An RTT in the unit of the arithmetic: in Linux jiffies, rounded up (in 2.6 truncated). The RTT scale, in
-    /// eighths, depends on the rounding.
-    fn round_trip(&self, rtt: f64) -> f64 {
-        match self.win.arithmetic {
-            Arithmetic::Fluid => rtt,
-            Arithmetic::Linux => self.jiffies.from_measured(rtt).max(1.0),
-            Arithmetic::Linux26 => self.jiffies.at(rtt).max(1.0),
-        }
-    }
-
     /// Constant time, in the unit of the RTTs.
     fn constant(&self, seconds: f64) -> f64 {
-        if self.win.integer() { self.jiffies.from_constant(seconds) } else { seconds }
+        if self.win.integer() { self.linux.constant(seconds) } else { seconds }
     }
 
     /// Time between two instants, in the unit of the RTTs.
     fn between(&self, from: f64, to: f64) -> f64 {
-        if self.win.integer() { self.jiffies.between(from, to) } else { to - from }
+        if self.win.integer() { self.linux.between(from, to) } else { to - from }
     }
 
     /// Round trips since the end of the last recovery, truncated as in Linux.
@@ -268,10 +239,9 @@ impl Htcp {
         (self.between(self.t_last, now) / self.rtt_min).floor()
     }
 
-    #[inline]
     /// A time in the unit of the arithmetic, converted to s.
     fn seconds(&self, time: f64) -> f64 {
-        if self.win.integer() { self.jiffies.seconds(time) } else { time }
+        if self.win.integer() { self.linux.seconds(time) } else { time }
     }
 
     fn measure_rtt(&mut self, ack: &Ack) {
@@ -285,7 +255,7 @@ impl Htcp {
             Some(rtt) => rtt,
             None => return,
         };
-        let rtt = self.round_trip(rtt);
+        let rtt = self.linux.round_trip(self.win.arithmetic, rtt);
         self.rtt_min = self.rtt_min.min(rtt);
         if !ack.was_open() || (self.p.smoothed_rtt && !(self.lost && self.rounds_since_loss(ack.now) > 3.0)) {
             return;
@@ -315,7 +285,7 @@ impl Htcp {
         if elapsed <= 0.0 || elapsed < self.rtt_min {
             return;
         }
-        let sample = self.win.whole(self.packets * if self.win.integer() { self.jiffies.hz() } else { 1.0 } / elapsed);
+        let sample = self.win.whole(self.packets * if self.win.integer() { self.linux.hz() } else { 1.0 } / elapsed);
         if self.rounds_since_loss(now) <= 3.0 {
             (self.b_now, self.b_max) = (sample, sample);
         } else {
@@ -324,18 +294,6 @@ impl Htcp {
         }
         self.packets = 0.0;
         self.packets_since = now;
-    }
-
-    /// Segments of an ACK that count towards the growth of Linux's window; `n` of the ACK's segments are left for
-    /// congestion avoidance. Linux counts the segments of the last sample (`pkts_acked`) that it took without losses and
-    /// SACKs, and one segment for each further ACK. The sample of the first duplicate ACK has no segment, so the ACK that
-    /// ends the recovery counts none.
-    fn counted(&mut self, ack: &Ack, n: f64) -> f64 {
-        match ack.sample {
-            Some(_) => std::mem::replace(&mut self.pending, 1.0),
-            None if self.win.arithmetic == Arithmetic::Linux26 => ack.acked,
-            None => n,
-        }
     }
 
     /// Excludes a period of `seconds` from the clock Δ.
@@ -375,7 +333,7 @@ impl LossBased for Htcp {
     }
 
     fn begin(&mut self, start: &Start) {
-        self.jiffies = Jiffies::new(start.hz);
+        self.linux = Module::new(Jiffies::new(start.hz));
         self.t_last = start.now;
         self.last_ack = start.now;
         // Linux's first measurement has no beginning (`lasttime` is 0), so its throughput is 0.
@@ -384,11 +342,8 @@ impl LossBased for Htcp {
 
     #[inline]
     fn measure(&mut self, ack: &Ack) {
-        if std::mem::take(&mut self.is_sampled) {
+        if !self.linux.begins(ack) {
             return;
-        }
-        if ack.was_open() {
-            self.pending = ack.sampled();
         }
         self.measure_rtt(ack);
         if self.p.bandwidth_switch {
@@ -417,14 +372,8 @@ impl LossBased for Htcp {
     #[inline]
     fn grow(&mut self, ack: &Ack, n: f64) {
         if self.win.integer() {
-            let counted = self.counted(ack, n);
-            // Linux 2.6 and later compare the counter before they add this ACK.
-            if self.win.counter * self.alpha >= self.win.w {
-                self.win.w += 1.0;
-                self.win.counter = 0.0;
+            if self.linux.grow(ack, n, self.alpha, &mut self.win) {
                 self.update_alpha(ack.now);
-            } else {
-                self.win.counter += counted;
             }
             return;
         }
@@ -467,7 +416,7 @@ impl LossBased for Htcp {
         match event {
             linux::Event::Sample(ack) => {
                 self.measure(ack);
-                self.is_sampled = true;
+                self.linux.note_sampled();
             }
             linux::Event::LossInReduction { now, .. } => {
                 // The state is saved anew, and the clock Δ restarts (`htcp_state`).

@@ -22,77 +22,22 @@
 //!   of the window.
 //! * INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers. INET has no preset.
 
+mod module;
+mod parameters;
+
+pub use self::parameters::{Diff, VegasParams};
+use self::parameters::{FLOOR, Linux26};
 use crate::ack::Ack;
 use crate::algorithm::{Algorithm, Needs};
 use crate::event::Event;
 use crate::linux;
-use crate::linux::{Recovery, Restart, Sample};
+use crate::linux::Restart;
 use crate::loss_window::window_getters;
 use crate::observe::observed;
-use crate::param::{
-    BuildError, Entry, Kind, Preset, Settings, choice, choices, flag, num, params, switch, value, word,
-};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, switch, value, word};
 use crate::plain_window::PlainWindow;
 use crate::reports::{Signal, Start};
-use crate::round_trip::{AckedBeyond, RoundRtt, RoundTrip};
-
-choices! {
-    /// Formula of the segments that the flow has in queues:
-    /// * `paper`: w (1 - base/rtt).
-    /// * `ns2`: the paper's value, rounded to the nearest whole segment.
-    /// * `linux`: w (rtt - base)/base, truncated.
-    /// * `ns3`: the paper's value of a whole window, rounded up.
-    /// * `linux-2.6`: the paper's value in halves of a segment, with the segments sent in the previous round as the
-    ///   window.
-    pub enum Diff { Paper = "paper", Ns2 = "ns2", Linux = "linux", Ns3 = "ns3", Linux26 = "linux-2.6" }
-}
-
-params! {
-    /// Parameters of Vegas.
-    pub struct VegasParams {
-        /// Segments in queues below which the window grows.
-        alpha: f64 = num(2.0, 0.0, 1e6, Unit::Segments), "Brakmo & Peterson 1995 (1 or 2); ns-2 has 1";
-        /// Segments in queues above which the window shrinks.
-        beta: f64 = num(4.0, 0.0, 1e6, Unit::Segments), "Brakmo & Peterson 1995 (3 or 4); ns-2 has 3";
-        /// Segments in queues above which slow start ends.
-        gamma: f64 = num(1.0, 0.0, 1e6, Unit::Segments), "Brakmo & Peterson 1995; ns-2; Linux";
-        /// Formula of the segments in queues.
-        diff: Diff = choice("paper", Diff::WORDS), "Brakmo & Peterson 1995; ns-2 tcp-vegas.cc; Linux tcp_vegas.c";
-        /// RTT used for a round.
-        round_rtt: RoundRtt = choice("mean", RoundRtt::WORDS), "ns-2: mean; Linux: min";
-        /// Smallest number of samples of a round; after a round with fewer the flow behaves as standard TCP for one
-        /// ACK.
-        samples_min: f64 = num(1.0, 1.0, 1e3, Unit::None), "Linux has 3";
-        /// Double the window every other round trip of slow start and measure in between.
-        double_every_other: bool = flag(true), "Brakmo & Peterson 1995; Linux: every round trip";
-        /// Spread an increase over the next round.
-        spread_increase: bool = flag(false), "ns-2 tcp-vegas.cc";
-        /// Fraction of the window given up on a loss; in ns-3's form the window falls to the threshold instead.
-        decrease: f64 = num(0.25, 0.0, 1.0, Unit::None), "ns-2 tcp-vegas.cc; Linux has 0.5";
-        /// Window after a timeout.
-        timeout_window: f64 = num(1.0, 1.0, 10.0, Unit::Segments), "RFC 5681 §3.1; ns-2 has 2";
-        /// Forget the base RTT when sending resumes after an idle period.
-        forget_base: bool = flag(false), "Linux tcp_vegas.c";
-    }
-}
-
-/// Smallest window, segments.
-const FLOOR: f64 = 2.0;
-
-/// Linux 2.6's state of a round; segments are counted from the beginning of the connection.
-#[derive(Clone, Copy, Debug, Default)]
-struct Linux26 {
-    /// Segments delivered so far.
-    una: f64,
-    /// At the start of the round: lowest outstanding segment, next segment to be sent, and window.
-    begin_una: f64,
-    begin_next: f64,
-    begin_w: f64,
-    /// True if a round begins with the next ACK in any case.
-    enable: bool,
-    /// Segments acknowledged since standard TCP's last step.
-    counted: f64,
-}
+use crate::round_trip::{AckedBeyond, RoundTrip};
 
 /// TCP Vegas.
 #[derive(Clone, Debug)]
@@ -286,164 +231,6 @@ impl Vegas {
             self.win.w += ack.acked / self.win.w;
         }
         self.forget_round();
-    }
-
-    /// Standard TCP's growth in Linux 2.6: slow start up to and including the threshold, then one segment a window.
-    fn grow_linux26(&mut self, window_limited: bool) {
-        if self.win.w <= self.win.ssthresh {
-            if window_limited {
-                self.win.w += 1.0;
-            }
-            self.linux26.counted = 0.0;
-        } else if self.linux26.counted >= self.win.w && window_limited {
-            self.linux26.counted -= self.win.w;
-            self.win.w += 1.0;
-        }
-    }
-
-    /// Number of half-segments that would be in flight without queues, at a window of `window` segments. Times are
-    /// whole microseconds plus one microsecond, as in Linux.
-    fn target_linux26(&self, window: f64, rtt: f64) -> f64 {
-        let us = |seconds: f64| (seconds * 1e6).floor() + 1.0;
-        (2.0 * window * us(self.base) / us(rtt)).floor()
-    }
-
-    fn ack_linux26(&mut self, ack: &Ack) {
-        self.linux26.una += ack.acked;
-        self.linux26.counted += ack.acked;
-        if let Some(rtt) = ack.rtt {
-            self.base = self.base.min(rtt);
-        }
-        self.round.add(ack);
-        if ack.in_recovery {
-            return;
-        }
-        let round = self.linux26;
-        let next = round.una + ack.in_flight;
-        if round.enable {
-            (self.linux26.enable, self.linux26.begin_next) = (false, next);
-            self.forget_round();
-        } else if self.enabled && round.una > round.begin_next {
-            self.linux26 = Linux26 { begin_una: round.begin_next, begin_next: next, begin_w: self.win.w, ..round };
-            if f64::from(self.round.samples) < self.p.samples_min {
-                self.grow_linux26(ack.window_limited);
-            } else {
-                self.round_linux26(round.begin_next - round.begin_una, round.begin_w, ack.window_limited);
-            }
-            self.forget_round();
-        } else if !self.enabled || self.win.w <= self.win.ssthresh {
-            self.grow_linux26(ack.window_limited);
-        }
-        self.slow_starting = self.win.w <= self.win.ssthresh;
-    }
-
-    /// Changes the window after a round in which `window` segments were sent; the window was `old_w` at the round's
-    /// start.
-    fn round_linux26(&mut self, window: f64, old_w: f64, window_limited: bool) {
-        let target = self.target_linux26(window, self.round.min);
-        let diff = 2.0 * window - target;
-        self.last_diff = diff / 2.0;
-        if self.win.w <= self.win.ssthresh {
-            if diff > 2.0 * self.p.gamma {
-                self.win.ssthresh = FLOOR;
-                self.lower_to(self.win.w.min((target / 2.0).floor() + 1.0));
-            }
-            // The step of slow start is then added, independently of the new threshold.
-            if window_limited {
-                self.win.w += 1.0;
-            }
-            self.linux26.counted = 0.0;
-            return;
-        }
-        let wanted = if diff > 2.0 * self.p.beta {
-            old_w - 1.0
-        } else if diff < 2.0 * self.p.alpha {
-            old_w + 1.0
-        } else {
-            old_w
-        };
-        if wanted > self.win.w && window_limited {
-            self.win.w += 1.0;
-        } else if wanted < self.win.w {
-            self.lower_to(self.win.w - 1.0);
-        }
-    }
-
-    /// Linux's rules for one ACK (`tcp_vegas_pkts_acked`, `tcp_vegas_state`, `tcp_vegas_cong_avoid`).
-    fn ack_linux(&mut self, ack: &Ack, sample: &Sample) {
-        self.round.add(ack);
-        // A round begins where a recovery or a disorder ends, after the ACK's sample.
-        if sample.opens() {
-            self.end.restart();
-            self.forget_round();
-        }
-        if ack.in_recovery {
-            return;
-        }
-        let measures = sample.then != Recovery::Disorder;
-        if measures && self.end.passed(sample) {
-            if f64::from(self.round.samples) < self.p.samples_min {
-                self.grow_as_reno(ack);
-            } else {
-                self.round_linux(ack.acked);
-            }
-            self.forget_round();
-        } else if !measures {
-            self.grow_as_reno(ack);
-        } else {
-            let _ = self.slow_start(ack.acked);
-        }
-        self.slow_starting = self.win.w < self.win.ssthresh;
-    }
-
-    /// Grows the window up to the threshold; returns the segments left for congestion avoidance.
-    fn slow_start(&mut self, acked: f64) -> f64 {
-        let grown = (self.win.ssthresh - self.win.w).clamp(0.0, acked);
-        self.win.w += grown;
-        acked - grown
-    }
-
-    /// Standard TCP's growth in Linux (`tcp_reno_cong_avoid`).
-    fn grow_as_reno(&mut self, ack: &Ack) {
-        if !ack.window_limited {
-            return;
-        }
-        let left = self.slow_start(ack.acked);
-        if left <= 0.0 {
-            return;
-        }
-        let counted = &mut self.linux26.counted;
-        if *counted >= self.win.w {
-            (*counted, self.win.w) = (0.0, self.win.w + 1.0);
-        }
-        *counted += left;
-        let steps = (*counted / self.win.w).floor();
-        *counted -= steps * self.win.w;
-        self.win.w += steps;
-    }
-
-    /// Changes the window after a round in Linux. Linux adds a microsecond to each RTT, so that none is 0.
-    fn round_linux(&mut self, acked: f64) {
-        let us = |seconds: f64| (seconds * 1e6).round() + 1.0;
-        let (rtt, base, w) = (us(self.round.min), us(self.base), self.win.w);
-        let diff = (w * (rtt - base) / base).floor();
-        self.last_diff = diff;
-        if w < self.win.ssthresh {
-            if diff > self.p.gamma {
-                self.win.w = w.min((w * base / rtt).floor() + 1.0);
-                self.lower_threshold();
-            } else {
-                let _ = self.slow_start(acked);
-            }
-        } else if diff > self.p.beta {
-            self.win.w -= 1.0;
-            self.lower_threshold();
-        } else if diff < self.p.alpha {
-            self.win.w += 1.0;
-        }
-        self.win.w = self.win.w.max(FLOOR);
-        // `tcp_current_ssthresh`
-        self.win.ssthresh = self.win.ssthresh.max((self.win.w / 2.0).floor() + (self.win.w / 4.0).floor());
     }
 
     fn forget_round(&mut self) {

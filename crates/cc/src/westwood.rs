@@ -11,51 +11,19 @@
 //! this module the threshold becomes half of the window, the estimate is only the smallest window during recovery, and
 //! all other rules are standard TCP's.
 
+mod module;
+mod parameters;
+
+use self::module::Module;
+pub use self::parameters::{Filter, Response, WestwoodParams};
 use crate::ack::Ack;
 use crate::algorithm::Needs;
-use crate::jiffies::Jiffies;
 use crate::linux;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, FLOOR, LossParams, LossWindow};
 use crate::observe::observed;
-use crate::param::{
-    BuildError, Entry, Kind, Preset, Setting, Settings, choice, choices, flag, num, params, switch, word,
-};
+use crate::param::{BuildError, Entry, Kind, Preset, Setting, Settings, switch, word};
 use crate::reports::{Signal, Start};
-
-/// RTT of Linux's module before its first sample, s (`TCP_WESTWOOD_INIT_RTT`).
-const FIRST_RTT_S: f64 = 20.0;
-
-choices! {
-    /// Smoothing of the bandwidth samples:
-    /// * `single`: smoothed once, with `pole`.
-    /// * `twice`: smoothed twice, with 7/8 each (Linux).
-    pub enum Filter { Single = "single", Twice = "twice" }
-
-    /// Use of the estimate after a loss:
-    /// * `at-once`: the window becomes the estimate at once, unless the window is smaller.
-    /// * `at-exit`: the window is halved, and becomes the estimate when recovery ends (Linux).
-    /// * `floor`: the window is halved; the estimate is only the smallest window in recovery (ns-2's TCP/Linux).
-    pub enum Response { AtOnce = "at-once", AtExit = "at-exit", Floor = "floor" }
-}
-
-params! {
-    /// Parameters of Westwood+.
-    pub struct WestwoodParams {
-        /// Smoothing of the bandwidth samples: once or twice.
-        filter: Filter = choice("single", Filter::WORDS), "Grieco & Mascolo 2004 (unverified); ns-3; Linux has twice";
-        /// Weight of the old value with `single` smoothing.
-        pole: f64 = num(0.9, 0.0, 0.999, Unit::None), "Grieco & Mascolo 2004 (unverified); ns-3";
-        /// Shortest time over which bandwidth is sampled; otherwise one RTT.
-        sample_min: f64 = num(0.05, 0.0, 10.0, Unit::Seconds), "Linux tcp_westwood.c";
-        /// Use of the estimate on a loss.
-        response: Response = choice("at-once", Response::WORDS), "Grieco & Mascolo 2004; Linux has at-exit";
-        /// Set the threshold to the estimate at a timeout; off: to half of the window.
-        estimate_on_timeout: bool = flag(true), "Grieco & Mascolo 2004; Linux since 2.6.24";
-        /// Forget the smallest RTT at a timeout.
-        relearn_rtt: bool = flag(false), "Linux has it on since 2.6.24";
-    }
-}
 
 /// TCP Westwood+.
 #[derive(Clone, Debug)]
@@ -69,19 +37,11 @@ pub struct Westwood {
     sampled: bool,
     /// Current sample: segments delivered, and the sample's start time.
     bk: f64,
-    /// Segments that duplicate ACKs have counted and that a later cumulative ACK acknowledges again, on Linux.
-    accounted: f64,
     t0: f64,
-    jiffies: Jiffies,
+    linux: Module,
     /// Smallest RTT: s, or jiffies in integer arithmetic; infinite before the first sample.
     rtt_min: f64,
     relearn: bool,
-    /// The last sample of the RTT, jiffies, if the stack gives Linux's samples; 20 s before the first sample.
-    latest: Option<f64>,
-    /// True if the samples of the next ACK are already taken.
-    is_sampled: bool,
-    /// True if the next ACK ends a recovery.
-    is_complete: bool,
     /// Estimate at the start of the current recovery, if the end of recovery uses it.
     repairing: Option<f64>,
 }
@@ -139,44 +99,24 @@ impl Westwood {
             bwe: 0.0,
             sampled: false,
             bk: 0.0,
-            accounted: 0.0,
             t0: 0.0,
-            jiffies: Jiffies::default(),
+            linux: Module::default(),
             rtt_min: f64::INFINITY,
             relearn: false,
-            latest: None,
-            is_sampled: false,
-            is_complete: false,
             repairing: None,
         })
     }
 
-    /// An RTT in the unit of the arithmetic: jiffies in integer arithmetic, s otherwise. For Linux 2.6 the result is
-    /// the smoothed RTT, truncated.
-    #[inline]
-    fn round_trip(&self, ack: &Ack, latest: f64) -> f64 {
-        match self.win.arithmetic {
-            Arithmetic::Fluid => latest,
-            Arithmetic::Linux => self.jiffies.from_measured(latest),
-            Arithmetic::Linux26 => self.jiffies.at(ack.srtt),
-        }
-    }
-
-    /// An RTT in the unit of the arithmetic, converted to s.
-    fn seconds(&self, rtt: f64) -> f64 {
-        if self.win.integer() { self.jiffies.seconds(rtt) } else { rtt }
-    }
-
     /// Filtered estimate of the bandwidth, segments/s.
     fn bandwidth(&self) -> f64 {
-        if self.win.integer() { self.bwe * self.jiffies.hz() / self.segment_bytes } else { self.bwe }
+        if self.win.integer() { self.bwe * self.linux.hz() / self.segment_bytes } else { self.bwe }
     }
 
     /// Time since the start of the current sample, and the shortest duration of a sample.
     #[inline]
     fn elapsed(&self, now: f64) -> (f64, f64) {
         if self.win.integer() {
-            (self.jiffies.between(self.t0, now), self.jiffies.quotient(self.p.sample_min))
+            self.linux.elapsed((self.t0, now), self.p.sample_min)
         } else {
             (now - self.t0, self.p.sample_min)
         }
@@ -205,26 +145,6 @@ impl Westwood {
         self.win.whole(segments).max(FLOOR)
     }
 
-    /// Segments that an ACK counts in the sample. Linux counts one segment for a duplicate ACK, however many segments it
-    /// SACKs, and takes off the segments counted so when an ACK on the slow path acknowledges them cumulatively
-    /// (`westwood_acked_count`).
-    fn counted(&mut self, ack: &Ack) -> f64 {
-        let Some(sample) = ack.sample else { return ack.acked };
-        if sample.acked == 0.0 {
-            self.accounted += 1.0;
-            return 1.0;
-        }
-        // On the fast path Linux takes off nothing (`westwood_fast_bw`).
-        if sample.acked <= 1.0 || !sample.is_slow {
-            return sample.acked;
-        }
-        if self.accounted >= sample.acked {
-            self.accounted -= sample.acked;
-            return 1.0;
-        }
-        sample.acked - std::mem::take(&mut self.accounted)
-    }
-
     /// Ends the current bandwidth sample if it is older than `rtt`.
     #[inline]
     fn end_sample(&mut self, now: f64, rtt: f64) {
@@ -242,24 +162,14 @@ impl Westwood {
         self.relearn = false;
     }
 
-    /// Takes the sample of an ACK as Linux does. The first ACK counts as a duplicate ACK, since the module takes the
-    /// lowest unacknowledged segment from this ACK. An ACK without an RTT sample uses the last sample.
+    /// Takes the sample of an ACK as Linux does.
     #[inline]
     fn measure_as_linux(&mut self, ack: &Ack) {
-        if std::mem::take(&mut self.is_sampled) {
-            return;
-        }
-        let measured = ack.rtt.map(|rtt| self.round_trip(ack, rtt)).filter(|&rtt| rtt > 0.0);
-        let rtt = measured.or(self.latest).unwrap_or(FIRST_RTT_S * self.jiffies.hz());
+        let Some(rtt) = self.linux.next_rtt(ack) else { return };
         self.end_sample(ack.now, rtt);
-        self.bk += if self.latest.replace(rtt).is_some() {
-            self.counted(ack)
-        } else {
-            self.accounted += 1.0;
-            1.0
-        };
+        self.bk += self.linux.taken(ack, rtt);
         self.update_rtt_min(rtt);
-        if std::mem::take(&mut self.is_complete) {
+        if self.linux.takes_end() {
             self.use_estimate();
         }
     }
@@ -285,7 +195,7 @@ observed! {
     /// Filtered estimate of the bandwidth (BWE).
     bwe = self.bandwidth(), number(Unit::SegmentsPerSecond);
     /// Smallest RTT.
-    rtt_min_s = self.seconds(self.rtt_min), number(Unit::Seconds);
+    rtt_min_s = if self.win.integer() { self.linux.seconds(self.rtt_min) } else { self.rtt_min }, number(Unit::Seconds);
 }
 
 impl LossBased for Westwood {
@@ -297,7 +207,7 @@ impl LossBased for Westwood {
     }
 
     fn begin(&mut self, start: &Start) {
-        self.jiffies = Jiffies::new(start.hz);
+        self.linux = Module::new(start.hz);
         self.segment_bytes = start.segment_bytes;
         self.t0 = start.now;
     }
@@ -306,7 +216,7 @@ impl LossBased for Westwood {
         match event {
             linux::Event::Sample(ack) if self.win.arithmetic == Arithmetic::Linux => {
                 self.measure_as_linux(ack);
-                self.is_sampled = true;
+                self.linux.note_sampled();
             }
             _ => {}
         }
@@ -318,12 +228,12 @@ impl LossBased for Westwood {
             self.measure_as_linux(ack);
             return;
         }
-        let counted = self.counted(ack);
+        let counted = self.linux.counted(ack);
         let Some(latest) = ack.rtt else {
             self.bk += if ack.sample.is_some() { counted } else { 0.0 };
             return;
         };
-        let rtt = self.round_trip(ack, latest);
+        let rtt = self.linux.round_trip(self.win.arithmetic, ack, latest);
         self.end_sample(ack.now, rtt);
         self.bk += counted;
         self.update_rtt_min(rtt);
@@ -362,14 +272,12 @@ impl LossBased for Westwood {
     }
 
     fn recovered(&mut self, _now: f64) {
-        match std::mem::take(&mut self.repairing) {
-            None => {}
-            Some(_) if self.p.response == Response::AtExit => {
-                // Linux counts the ACK that ends a recovery before the recovery ends.
-                if self.latest.is_some() { self.is_complete = true } else { self.use_estimate() }
-            }
+        let Some(floor) = self.repairing.take() else { return };
+        if self.p.response != Response::AtExit {
             // If the floor is above half of the window, ns-2's window stays at the floor.
-            Some(floor) => self.win.w = self.win.w.max(floor),
+            self.win.w = self.win.w.max(floor);
+        } else if !self.linux.ends_with_next_ack() {
+            self.use_estimate();
         }
     }
 
@@ -522,7 +430,7 @@ mod tests {
             w.on_ack(&Ack { sample, in_recovery: true, ..d.make_ack(w, 2.0, 0.1, false) });
         };
         ack(&mut w);
-        assert_eq!((w.bk, w.accounted, w.rtt_min), (1.0, 1.0, 100.0));
+        assert_eq!((w.bk, w.linux.accounted, w.rtt_min), (1.0, 1.0, 100.0));
         w.repairing = Some(0.0);
         w.on_event(&Event::RecoveryExit { now: 0.0 });
         ack(&mut w);
@@ -547,10 +455,10 @@ mod tests {
     fn linux_takes_off_duplicate_acks_only_on_the_slow_path() {
         for (is_slow, counted, left) in [(true, 7.0, 0.0), (false, 10.0, 3.0)] {
             let (mut d, mut w) = (Driver::new(), westwood("linux"));
-            w.accounted = 3.0;
+            w.linux.accounted = 3.0;
             let sample = Some(Sample { acked: 10.0, is_slow, ..Sample::default() });
             let ack = Ack { sample, ..d.make_ack(&w, 1.0, 0.1, false) };
-            assert_eq!((w.counted(&ack), w.accounted), (counted, left));
+            assert_eq!((w.linux.counted(&ack), w.linux.accounted), (counted, left));
         }
     }
 }

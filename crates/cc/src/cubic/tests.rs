@@ -15,7 +15,7 @@ fn epoch(preset: &str, w_max: f64) -> Cubic {
     let (d, mut c) = (Driver::new(), cubic(preset, &[]));
     d.start_at(&mut c, w_max);
     d.lose(&mut c);
-    c.begin_epoch(0.0);
+    c.epoch.begin(0.0, c.win.w, c.p.c);
     c
 }
 
@@ -79,11 +79,11 @@ fn k_comes_from_the_window_that_the_epoch_begins_with() {
     // The recovery ends at a window other than beta times the maximum.
     let mut c = epoch("", 1000.0);
     c.on_event(&Event::Moderate { window: 600.0 });
-    c.begin_epoch(0.0);
+    c.epoch.begin(0.0, c.win.w, c.p.c);
     close(c.epoch.k, libm::cbrt(400.0 / 0.4), 1e-9);
     close(c.w_cubic(0.0), 600.0, 1e-9);
     c.win.w = 1100.0;
-    c.begin_epoch(0.0);
+    c.epoch.begin(0.0, c.win.w, c.p.c);
     assert_eq!((c.epoch.k, c.epoch.origin), (0.0, 1100.0));
 }
 
@@ -208,9 +208,9 @@ fn linux_keeps_its_divisor_for_31_ms_if_a_loss_leaves_the_window_of_the_last_upd
     let mut c = epoch("linux", 4.0);
     assert_eq!(c.window(), 2.0);
     (c.linux.at_window, c.linux.at_time, c.linux.cnt) = (2.0, 1.0, 50.0);
-    c.grow_linux(1.02, 1.0);
+    c.linux.grow(1.02, 1.0, &mut c.epoch, (&c.p, &mut c.win));
     assert_eq!((c.linux.cnt, c.linux.at_time), (50.0, 1.0));
-    c.grow_linux(1.05, 1.0);
+    c.linux.grow(1.05, 1.0, &mut c.epoch, (&c.p, &mut c.win));
     assert!(c.linux.cnt < 50.0 && c.linux.at_time == 1.05);
     Driver::new().lose(&mut c);
     assert_eq!(c.linux.at_window, 2.0, "a loss does not forget it");
@@ -221,9 +221,9 @@ fn linux_s_divisor_is_the_curve_in_whole_segments() {
     let mut c = epoch("linux", 1000.0);
     assert_eq!(c.window(), 700.0);
     // Target at 1 s: 1000 - floor(.40039 (9.081 - 1)^3) = 789.
-    close(c.linux_cubic_cnt(1.0), (700.0_f64 / 89.0).floor(), 1e-12);
+    close(c.linux.cubic_cnt(1.0, &c.epoch, (&c.p, &c.win)), (700.0_f64 / 89.0).floor(), 1e-12);
     c.win.w = 2000.0;
-    assert_eq!(c.linux_cubic_cnt(1.0), 200_000.0);
+    assert_eq!(c.linux.cubic_cnt(1.0, &c.epoch, (&c.p, &c.win)), 200_000.0);
     let mut fresh = cubic("linux", &[("slow_start", Setting::Text("standard"))]);
     let mut d = Driver::new();
     d.start_at(&mut fresh, 1000.0);
@@ -236,10 +236,10 @@ fn the_growth_cap_of_linux_2_6_needs_timestamps_and_the_far_side_of_the_origin()
     let capped = |preset: &str, now: f64| {
         let mut c = epoch(preset, 10_000.0);
         let ack = Driver::new().make_ack(&c, 1.0, 0.1, false);
-        c.linux_delay(&Ack { now: 2.0, ..ack });
+        c.linux.sample(&Ack { now: 2.0, ..ack }, &c.epoch, (&c.p, &mut c.win));
         c.win.w = 9000.0;
         // At this window and RTT, 16 segments per 0.1 s are one segment for each 562 segments acknowledged.
-        c.linux_cubic_cnt(now) == 562.0
+        c.linux.cubic_cnt(now, &c.epoch, (&c.p, &c.win)) == 562.0
     };
     assert!(capped("linux-2.6", 40.0));
     assert!(!capped("linux-2.6", 10.0));

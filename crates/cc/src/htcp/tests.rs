@@ -76,7 +76,7 @@ fn the_rtt_scale_is_clamped() {
     for (rtt, scale) in [(0.2, 2.0), (0.05, 0.5), (1.0, 2.0), (0.005, 0.1)] {
         for arithmetic in ["fluid", "linux"] {
             let mut h = htcp("linux", &[("arithmetic", Setting::Text(arithmetic))]);
-            h.rtt_min = h.round_trip(rtt);
+            h.rtt_min = h.linux.round_trip(h.win.arithmetic, rtt);
             close(h.scale(), scale, 1e-12);
         }
     }
@@ -98,7 +98,7 @@ fn linux_scales_with_whole_jiffies() {
     ] {
         let mut h = htcp(preset, &[]);
         h.on_event(&Event::Start(Start { hz, ..Start::default() }));
-        h.rtt_min = h.round_trip(rtt);
+        h.rtt_min = h.linux.round_trip(h.win.arithmetic, rtt);
         close(8.0 / h.scale(), eighths, 1e-12);
     }
 }
@@ -108,7 +108,8 @@ fn linux_ages_the_largest_rtt_in_whole_jiffies() {
     // 40.12 ms and 80 ms are 11 and 20 jiffies of 4 ms: 95 % of their difference of 9 jiffies are 8 jiffies.
     let mut h = htcp("linux", &[]);
     h.on_event(&Event::Start(Start { hz: 250.0, ..Start::default() }));
-    (h.rtt_min, h.rtt_max) = (h.round_trip(0.040_12), h.round_trip(0.08));
+    (h.rtt_min, h.rtt_max) =
+        (h.linux.round_trip(h.win.arithmetic, 0.040_12), h.linux.round_trip(h.win.arithmetic, 0.08));
     Driver::new().lose(&mut h);
     assert_eq!((h.rtt_min, h.rtt_max), (11.0, 19.0));
 }
