@@ -18,58 +18,22 @@ use crate::draws::Draws;
 use crate::event::Event;
 use crate::jiffies::Jiffies;
 use crate::linux;
-use crate::linux::Restart;
 use crate::observe::{observed, states};
-use crate::param::{BuildError, Entry, Kind, Preset, Settings, flag, num, params, switch, value};
-use crate::reports::{Cause, Lost, Signal, Start};
+use crate::param::{BuildError, Entry, Kind, Preset, Settings, switch, value};
 use crate::windowed::WindowedMax;
 
 use self::aggregation::Aggregation;
 use self::compare::{larger, smaller};
+pub use self::parameters::BbrParams;
 use self::policer::{Counts, Policer};
 
 mod aggregation;
 mod compare;
+mod events;
+mod parameters;
 mod policer;
+mod probe_rtt;
 mod whole;
-
-params! {
-    /// Parameters of BBR.
-    pub struct BbrParams {
-        /// Pacing gain and window gain in Startup.
-        startup_gain: f64 = num(2.0 / std::f64::consts::LN_2, 1.0, 10.0, Unit::None), "ACM Queue 2016; 2/ln 2";
-        /// Pacing gain in Drain, which empties the queue that Startup left.
-        drain_gain: f64 = num(std::f64::consts::LN_2 / 2.0, 0.01, 1.0, Unit::None), "ACM Queue 2016; ln 2/2";
-        /// Pacing gain of the phase that probes for more bandwidth.
-        probe_gain: f64 = num(1.25, 1.0, 10.0, Unit::None), "ACM Queue 2016";
-        /// Pacing gain of the phase after the probe, which drains the probe's queue.
-        yield_gain: f64 = num(0.75, 0.01, 1.0, Unit::None), "ACM Queue 2016";
-        /// Window gain outside Startup and Drain.
-        cwnd_gain: f64 = num(2.0, 1.0, 10.0, Unit::None), "ACM Queue 2016; Linux tcp_bbr.c";
-        /// Length of the maximum filter of the delivery rate.
-        bandwidth_rounds: f64 = num(10.0, 1.0, 1e3, Unit::RoundTrips), "Linux tcp_bbr.c (a gain cycle and 2)";
-        /// Lifetime of the smallest RTT.
-        min_rtt_window: f64 = num(10.0, 0.1, 1e4, Unit::Seconds), "ACM Queue 2016; Linux tcp_bbr.c";
-        /// Time in ProbeRTT, with `min_window` in flight, after the smallest RTT expired.
-        probe_rtt_time: f64 = num(0.2, 0.0, 10.0, Unit::Seconds), "ACM Queue 2016; Linux tcp_bbr.c";
-        /// Smallest window.
-        min_window: f64 = num(4.0, 1.0, 100.0, Unit::Segments), "ACM Queue 2016; Linux tcp_bbr.c";
-        /// Growth factor of the bandwidth in a round; after a smaller growth the pipe may be full.
-        full_growth: f64 = num(1.25, 1.0, 10.0, Unit::None), "Linux tcp_bbr.c";
-        /// Rounds in a row with a smaller growth after which the pipe counts as full.
-        full_rounds: f64 = num(3.0, 1.0, 100.0, Unit::RoundTrips), "Linux tcp_bbr.c";
-        /// Margin between bandwidth and pacing rate, as a fraction of the bandwidth.
-        pacing_margin: f64 = num(0.01, 0.0, 0.5, Unit::None), "Linux tcp_bbr.c";
-        /// Enlarge the window by three bursts of 1 ms each, for segmentation offload.
-        offload_budget: bool = flag(true), "Linux tcp_bbr.c";
-        /// Enlarge the window by the data that aggregated ACKs acknowledge beyond the bandwidth.
-        ack_aggregation: bool = flag(true), "Linux tcp_bbr.c";
-        /// Detect a policer's rate in rounds with many losses.
-        policer: bool = flag(true), "Linux tcp_bbr.c";
-        /// Linux's arithmetic: rates, gains, windows and times are whole numbers.
-        integer: bool = flag(false), "Linux tcp_bbr.c";
-    }
-}
 
 /// Phases of the gain cycle.
 const PHASES: u8 = 8;
@@ -408,72 +372,6 @@ impl Bbr {
     }
 
     #[inline]
-    fn update_min_rtt(&mut self, ack: &Ack) {
-        let expired = self.is_over(ack.now, self.s.min_rtt_at, self.p.min_rtt_window);
-        if let Some(rtt) = ack.rtt {
-            // Linux compares whole microseconds, and an equal RTT does not extend the window; the draft lets it extend it.
-            let is_smaller = rtt < self.s.min_rtt && whole::microseconds(rtt) < whole::microseconds(self.s.min_rtt);
-            if is_smaller || expired {
-                (self.s.min_rtt, self.s.min_rtt_at) = (rtt, ack.now);
-            }
-        }
-        if expired && !self.s.idle_restart && self.s.mode != Mode::ProbeRtt {
-            if self.p.integer {
-                // Linux enters ProbeRTT first, so the saved window never falls.
-                self.s.mode = Mode::ProbeRtt;
-            }
-            self.save_window();
-            self.s.mode = Mode::ProbeRtt;
-            self.s.probe_rtt_from = None;
-            self.s.limited_from = self.s.delivered;
-        }
-        if self.s.mode == Mode::ProbeRtt {
-            self.probe_rtt(ack);
-        }
-        self.s.idle_restart = false;
-    }
-
-    /// True if `seconds` are over since an instant. Linux counts jiffies.
-    fn is_over(&self, now: f64, since: f64, seconds: f64) -> bool {
-        let jiffies = self.s.jiffies;
-        if self.p.integer {
-            jiffies.at(now) > jiffies.at(since) + (seconds * jiffies.hz()).ceil()
-        } else {
-            now > since + seconds
-        }
-    }
-
-    fn probe_rtt(&mut self, ack: &Ack) {
-        let s = &mut *self.s;
-        s.limited_to = s.delivered + ack.in_flight;
-        if s.probe_rtt_from.is_none() {
-            if ack.in_flight <= self.p.min_window {
-                s.probe_rtt_from = Some(ack.now);
-                s.probe_rtt_round_done = false;
-                s.next_round = s.delivered;
-            }
-            return;
-        }
-        s.probe_rtt_round_done |= s.round_start;
-        if s.probe_rtt_round_done {
-            self.leave_probe_rtt(ack.now);
-        }
-    }
-
-    fn leave_probe_rtt(&mut self, now: f64) {
-        if self.s.probe_rtt_from.is_none_or(|from| !self.is_over(now, from, self.p.probe_rtt_time)) {
-            return;
-        }
-        self.s.min_rtt_at = now;
-        self.s.w = self.s.w.max(self.s.prior_window);
-        if self.s.full_reached {
-            self.enter_probe_bw(now);
-        } else {
-            self.s.mode = Mode::Startup;
-        }
-    }
-
-    #[inline]
     fn update_gains(&mut self) {
         let s = &mut *self.s;
         (s.pacing_gain, s.cwnd_gain) = match s.mode {
@@ -584,90 +482,6 @@ observed! {
     extra_acked = self.aggregation_room(self.bandwidth()), number(Unit::Segments);
     /// 1 while a policer's rate is used as the bandwidth.
     lt_use_bw = self.s.policer.rate().is_some(), plain();
-}
-
-impl Bbr {
-    fn on_start(&mut self, start: &Start) {
-        let s = &mut *self.s;
-        s.w = start.initial_window.max(1.0);
-        s.initial_window = s.w;
-        s.segment_bytes = start.segment_bytes;
-        (s.min_rtt_at, s.delivered_at) = (start.now, start.now);
-        s.aggregation.begin(start.now);
-        s.draws = Draws::new(start.seed);
-        s.jiffies = Jiffies::new(start.hz);
-        // The RTT of the handshake by a clock of whole microseconds.
-        let integer = self.p.integer;
-        let rtt = start.rtt.map(|rtt| if integer { whole::between(start.now, start.now + rtt) } else { rtt });
-        s.rtt_seen = rtt.is_some();
-        s.min_rtt = rtt.unwrap_or(f64::INFINITY);
-        self.first_pace(rtt.unwrap_or(FIRST_RTT_S));
-    }
-
-    fn on_lost(&mut self, lost: &Lost) {
-        self.s.lost += 1.0;
-        // Linux's rate sample of an ACK does not count the losses that a timer has shown before (`rs->losses`).
-        self.s.lost_now += f64::from(u8::from(!lost.by_timer));
-    }
-
-    fn on_congestion(&mut self, signal: &Signal) {
-        if signal.cause == Cause::Ecn {
-            if self.p.integer {
-                // Linux also saves its window at a mark, to which it does not respond otherwise.
-                self.save_window();
-            }
-            return;
-        }
-        self.save_window();
-        self.begin_recovery();
-    }
-
-    fn on_timeout(&mut self, signal: &Signal) {
-        if !signal.repeated {
-            self.save_window();
-        }
-        (self.s.recovering, self.s.recovery_begins, self.s.recovery_ends) = (true, false, false);
-        // Linux's stack sets the window to the segments in flight plus one (tcp_enter_loss).
-        self.s.w = 1.0 + signal.kept;
-        self.s.full_bandwidth = 0.0;
-        // The end of a round with a loss.
-        self.s.round_start = true;
-        self.s.lost_now = self.s.lost_now.max(1.0);
-        if self.p.policer {
-            self.look_for_policer(self.s.delivered_at, false);
-        }
-        self.s.lost_now = 0.0;
-    }
-
-    fn on_idle(&mut self, now: f64) {
-        (self.s.idle_restart, self.s.delivered_at) = (true, now);
-        self.s.aggregation.begin(now);
-        match self.s.mode {
-            Mode::ProbeBw => self.pace(1.0, self.bandwidth()),
-            Mode::ProbeRtt => self.leave_probe_rtt(now),
-            Mode::Startup | Mode::Drain => {}
-        }
-    }
-
-    /// `bbr_cwnd_event`.
-    fn on_restart(&mut self, restart: &Restart) {
-        if restart.application_limited {
-            self.on_idle(restart.now);
-        }
-    }
-
-    fn on_recovery_exit(&mut self) {
-        if self.s.recovering {
-            self.s.recovering = false;
-            self.s.recovery_ends = true;
-        }
-    }
-
-    fn on_undo(&mut self) {
-        (self.s.full_bandwidth, self.s.full_count) = (0.0, 0.0);
-        self.s.policer.forget(self.counts(self.s.delivered_at));
-        self.on_recovery_exit();
-    }
 }
 
 impl Algorithm for Bbr {

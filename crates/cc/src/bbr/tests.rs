@@ -3,6 +3,7 @@
 use super::*;
 use crate::event::Event;
 use crate::path::{Flow, Path, alone};
+use crate::reports::{Cause, Lost, Start};
 use crate::testing::{Driver, close, settings};
 
 fn bbr(preset: &str) -> Bbr {
