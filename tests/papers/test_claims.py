@@ -146,7 +146,7 @@ def test_infinity_is_shown_in_words_and_is_null_in_json() -> None:
 def test_a_difference_without_a_finding_is_counted(tmp_path: Path) -> None:
     three = claims({}, {"id": "two", "subject": "b"}, {"id": "three", "subject": "c"})
     path = tmp_path / "explanations.toml"
-    path.write_text('[[explanation]]\nclaims = ["p.one", "p.three"]\nwhy = "the road was wet"\n')
+    path.write_text('[[explanation]]\nclaims = ["one", "three"]\nwhy = "the road was wet"\n')
     judged = judge_all(three, Given({"a": 0, "b": 0, "c": 2}), load_explanations(path, three))
     paper = Paper("p", "", "", three, {}, lambda runs: Given({}), lambda runs: ())
     result = PaperResult(paper, judged, RunSet(()))
@@ -277,10 +277,10 @@ def test_an_id_is_there_once() -> None:
 
 def test_findings_are_about_claims_that_exist(tmp_path: Path) -> None:
     path = tmp_path / "explanations.toml"
-    path.write_text('[[explanation]]\nclaims = ["p.one"]\nwhy = """the road\n  was wet"""\n')
+    path.write_text('[[explanation]]\nclaims = ["one"]\nwhy = """the road\n  was wet"""\n')
     assert load_explanations(path, claims({})) == {"p.one": "the road was wet"}
-    path.write_text('[[explanation]]\nclaims = ["p.two"]\nwhy = "x"\n')
-    with pytest.raises(ClaimError, match=r"'p\.two' is not a claim"):
+    path.write_text('[[explanation]]\nclaims = ["two"]\nwhy = "x"\n')
+    with pytest.raises(ClaimError, match="'two' is not a claim"):
         load_explanations(path, claims({}))
     assert load_explanations(tmp_path / "none.toml", claims({})) == {}
 

@@ -209,20 +209,21 @@ def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
 
 
 def load_explanations(path: Path, claims: ClaimSet) -> dict[str, str]:
-    """Our explanations of differences: ``[[explanation]]`` tables with ``claims`` (ids) and ``why``; by claim.
+    """Our explanations of differences, by claim: ``[[explanation]]`` tables with ``why`` and with ``claims``, which are
+    ids without that of the paper.
 
     Raises:
         ClaimError: an explanation names no claim, an unknown claim, or a claim of another explanation.
     """
     if not path.exists():
         return {}
-    known = {claim.id for claim in claims.claims}
+    known = {claim.id.partition(".")[2]: claim.id for claim in claims.claims}
     found: dict[str, str] = {}
     for table in tomllib.loads(path.read_text(encoding="utf-8")).get("explanation", []):
         for name in table["claims"]:
             if name not in known:
                 raise ClaimError(f"{path.name}: '{name}' is not a claim")
-            if name in found:
+            if known[name] in found:
                 raise ClaimError(f"{path.name}: {name} is explained twice")
-            found[name] = " ".join(str(table["why"]).split())
+            found[known[name]] = " ".join(str(table["why"]).split())
     return found
