@@ -1,23 +1,23 @@
 //! BIC-TCP (Xu L, Harfoush K, Rhee I, "Binary increase congestion control for fast, long distance networks", INFOCOM
 //! 2004). The window grows by a binary search for the window at which the last loss happened, and then probes beyond
-//! that window.
+//! it.
 //!
 //! Variant: the paper's pseudo-code with the constants of the authors' ns-2 scripts (S_max 32, S_min 0.01, β 0.125, low
 //! window 14), since the paper's text was not available. The target follows each ACK; with `search_update = round`
-//! there is a new target each round trip, as in the paper's description. Fast convergence compares the window with the
-//! maximum recorded at the last loss. The pseudo-code compares the window with `max_win`, which probing has set to
-//! "large". By the pseudo-code, every loss after probing would therefore count as the arrival of a new flow.
+//! there is a new one each round trip, as in the paper's description. Fast convergence compares the window with the
+//! maximum recorded at the last loss. In the pseudo-code it is compared with `max_win`, which probing has set to
+//! "large", so that every loss after probing would count as the arrival of a new flow.
 //!
 //! Differences:
 //! * Linux (presets `linux`, `linux-2.6`) keeps 819/1024 of the window, has S_max 16, divides the distance by 4, moves
-//!   by 1/5 segment a round trip near the maximum and resets its state after a timeout. Linux also divides by an
-//!   estimate of segments per ACK. If each segment is acknowledged by itself, the estimate makes the window grow almost
-//!   twice as fast as intended.
-//! * Since Linux 5.7 the counter counts segments and not ACKs, but the divisor is still divided by this estimate. With
-//!   delayed ACKs too, the window then grows twice as fast as intended (preset `linux`; preset `linux-5.6` is Linux
-//!   3.18 to 5.6).
-//! * Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8. This form has no estimate of
-//!   segments per ACK, and moves by 4/11 segment a round trip near the maximum.
+//!   by 1/5 segment a round trip near the maximum and resets its state after a timeout. It also divides by an estimate
+//!   of segments per ACK, which makes the window grow almost twice as fast as intended if each segment is acknowledged
+//!   by itself.
+//! * Since Linux 5.7 the counter counts segments and not ACKs, but the divisor is still divided by this estimate, so
+//!   the window grows twice as fast as intended with delayed ACKs too (preset `linux`; `linux-5.6` is Linux 3.18 to
+//!   5.6).
+//! * Linux's first form (preset `linux-2.6.11`) kept the paper's S_max 32 and β 1/8, has no estimate of segments per
+//!   ACK, and moves by 4/11 segment a round trip near the maximum.
 
 mod module;
 mod parameters;

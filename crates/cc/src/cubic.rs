@@ -1,19 +1,19 @@
-//! CUBIC (RFC 9438; Rhee I, Xu L, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet 2005). The window is a
-//! cubic function of the time since the last loss, flat around the window at which that loss happened.
+//! CUBIC (RFC 9438; Rhee I, Xu L, "CUBIC: a new TCP-friendly high-speed TCP variant", PFLDnet 2005). It remembers the
+//! window at which it last lost a packet and returns to it fast, then lingers there before it probes beyond: the window
+//! is a cubic function of the time since that loss.
 //!
-//! Variant: RFC 9438, equations by number. The default differs from the RFC in two rules. Slow start ends by HyStart
-//! and not by HyStart++ (`slow_start = hystart++` gives the RFC's rule). A loss reduces the window and not the flight
-//! size (`reduce_from = flight` follows the RFC literally). RFC 9438 §4.6 allows this reduction if the window does not
-//! grow while the application limits the flow; here this condition holds.
+//! Variant: RFC 9438, equations by number, but for two rules. Slow start ends by HyStart and not by HyStart++
+//! (`slow_start = hystart++` gives the RFC's rule), and a loss reduces the window and not the flight size (`reduce_from
+//! = flight` follows the RFC literally), which RFC 9438 §4.6 allows if the window does not grow while the application
+//! limits the flow, as is the case here.
 //!
 //! Presets:
 //! * `2005` keeps 0.8 of the window on a loss, grows by at most `s_max` segments/s (value not verified in the paper)
-//!   and estimates Reno's window from the time. This preset does not bound the growth in a round trip to a factor of
-//!   1.5.
+//!   and estimates Reno's window from the time. It does not bound the growth in a round trip to a factor of 1.5.
 //! * `linux` is Linux 5.x and later with whole segments, time in units of 1/1024 s and a divisor computed once a
-//!   millisecond. The cube root is exact here; Linux's is within 0.2 %.
+//!   millisecond (`module`).
 //! * `linux-2.6` is Linux 2.6.22, with the growth cap above the origin only and an estimate of segments per ACK.
-//! * `ns2` is `linux-2.6` without TCP timestamps, which ns-2's TCP/Linux does not use by default. The smallest RTT
+//! * `ns2` is `linux-2.6` without TCP timestamps, which ns-2's TCP/Linux does not use by default. The smallest RTT then
 //!   stays unknown, which disables the cap.
 //!
 //! In all presets the window grows by at most one segment for each segment acknowledged, as in slow start. The time of

@@ -3,24 +3,22 @@
 //! own segments wait in queues.
 //!
 //! Variant: the paper's rules as later sources report them, since the paper's text on parameters was not available. The
-//! RTT is the mean of the round. The window doubles every other round trip in slow start. Recovery is standard TCP's,
-//! and a loss reduces the window by a quarter. Two rules are not modelled: the fine-grained retransmission timer, which
-//! belongs to the endpoint, and the halving for a segment lost twice.
+//! RTT is the mean of the round, the window doubles every other round trip in slow start, recovery is standard TCP's,
+//! and a loss reduces the window by a quarter. Not modelled: the fine-grained retransmission timer, which belongs to
+//! the endpoint, and the halving for a segment lost twice.
 //!
 //! Differences:
-//! * ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round. In ns-2 a round with one segment
-//!   in flight may raise the base RTT; this is not copied.
-//! * Linux (preset `linux`) divides by the base RTT and not by the RTT, so the difference is larger. The difference is
-//!   in whole segments. Linux uses the smallest RTT of the round, doubles the window every round trip of slow start and
-//!   halves the window on a loss.
-//! * Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the RTT in halves of a segment, and uses
-//!   the number of segments sent in the previous round as the window. After each recovery Linux 2.6 counts rounds anew,
-//!   from the start of the last round before the recovery. Linux 2.6 leaves slow start with a threshold of 2 and never
-//!   changes the threshold otherwise.
-//! * ns-3 (preset `ns3`) is Linux with the paper's difference rounded up. The threshold of ns-3 stays between three
-//!   quarters of the window and one segment below the window. A loss sets the window to that threshold, and not to half
-//!   of the window.
-//! * INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers. INET has no preset.
+//! * ns-2 (preset `ns2`) rounds the difference and spreads the increase over a round. A round with one segment in
+//!   flight may raise the base RTT there, which is not copied.
+//! * Linux (preset `linux`) divides by the base RTT and not by the RTT, so the difference is larger, and takes it in
+//!   whole segments. It uses the smallest RTT of the round, doubles the window every round trip of slow start and
+//!   halves it on a loss.
+//! * Linux 2.6 (preset `linux-2.6`, which ns-2's TCP/Linux runs) divides by the RTT in halves of a segment, and takes
+//!   the number of segments sent in the previous round for the window. After each recovery it counts rounds anew, from
+//!   the start of the last round before it. It leaves slow start with a threshold of 2 and never changes it otherwise.
+//! * ns-3 (preset `ns3`) is Linux with the paper's difference rounded up. The threshold stays between three quarters of
+//!   the window and one segment below it, and a loss sets the window to that threshold, and not to half of the window.
+//! * INET changes the window by a segment with every ACK of a round and subtracts unsigned numbers; it has no preset.
 
 mod module;
 mod parameters;
