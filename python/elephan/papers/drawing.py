@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -173,6 +174,10 @@ class _Drawing:
     def _paper(self) -> str:
         return next(iter(self.of.claims.experiments)).partition(".")[0]
 
+    @cached_property
+    def _measurer(self) -> Measurer[Any]:
+        return self.of.measurer(self.runs, setup=self.of.setup)
+
     def _cells(self, panel: PanelTable, at: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Scenario]]:
         """The runs with the arguments of ``at``, by their arguments."""
         wanted = {**panel.at, **at}
@@ -192,8 +197,7 @@ class _Drawing:
     def _of_claims(self, panel: LinesTable, cell: Mapping[str, Any]) -> Whisker:
         where = {key: value for key, value in cell.items() if key != "protocol"}
         drawn = _Drawn(f"{self._paper}.{panel.experiment}", where)
-        measurer = self.of.measurer(self.runs, setup=self.of.setup)
-        measured = measurer.measure(panel.metric, cell["protocol"], where, drawn)
+        measured = self._measurer.measure(panel.metric, cell["protocol"], where, drawn)
         seeds = [_of_seed(measured, seed) for seed in range(measured.replicates)]
         return measured.value(), min(seeds), max(seeds)
 
