@@ -1,11 +1,19 @@
-"""Plan of the runs that criteria need, and their order."""
+"""Plan of the runs that criteria need, and several evaluations as one sweep of their runs, each judged as soon as its
+runs are complete."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from elephan.evaluation.experiments import Experiment
 from elephan.scenario import Scenario
+
+if TYPE_CHECKING:
+    from elephan.runs import Run, Store
 
 Progress = Callable[[float, float, int, int], bool | None]
 """Called with the work done, the total work, the finished runs and the total runs; returning ``False`` cancels."""
@@ -13,6 +21,10 @@ Progress = Callable[[float, float, int, int], bool | None]
 Job = tuple[Scenario, int]
 Plan = dict[str, list[Job]]
 """Jobs by phase; a job is listed only in the first phase that needs the job."""
+
+Found = TypeVar("Found")
+Judge = Callable[[int, Mapping[str, "Run"], float], Found]
+"""Called with an evaluation's position, the finished runs by id, and the seconds spent on them."""
 
 
 class Planner:
@@ -62,3 +74,88 @@ class Planner:
             self._seen.add((scenario.hash, seed))
             self.plan.setdefault(phase, []).append((scenario, seed))
             self._stages[-1].append((scenario, seed))
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Duration of one phase of the work.
+
+    Attributes:
+        name: name of the phase.
+        runs: number of runs.
+        run_seconds: sum of the durations of the runs, although several runs are simultaneous.
+    """
+
+    name: str
+    runs: int
+    run_seconds: float
+
+
+def job_id(job: Job) -> str:
+    """The id of a job's run in the simulator."""
+    from elephan.runs.saved import run_id
+
+    scenario, seed = job
+    return run_id(scenario.hash, "sim", seed)
+
+
+def by_phase(plan: Plan, found: Mapping[str, Run]) -> dict[str, list[Run]]:
+    """The runs of a plan, by phase."""
+    return {name: [found[job_id(job)] for job in jobs] for name, jobs in plan.items()}
+
+
+def phase(name: str, runs: Sequence[Run]) -> Phase:
+    """Time that the runs of a phase took."""
+    return Phase(name, len(runs), sum(float(run.manifest["wall_seconds"]) for run in runs))
+
+
+def sweep_and_judge(
+    evaluations: Sequence[Sequence[Job]], judge: Judge[Found], *, jobs: int | None = None, store: Store | None = None,
+    progress: Progress | None = None,
+) -> list[Found]:  # fmt: skip
+    """Run the jobs of several evaluations; returns the results of ``judge``, in the order of the evaluations.
+
+    All runs are one sweep, evaluation after evaluation. An evaluation is judged while later evaluations are run. The
+    evaluation with the most runs is first. The evaluation with the fewest runs is last, since no runs are left while
+    the last evaluation is judged.
+
+    Args:
+        evaluations: the jobs of each evaluation.
+        judge: called in a separate thread, for one evaluation at a time.
+        jobs: number of simultaneous runs; one per core by default.
+        store: folder of saved results, which are reused.
+        progress: called with the total progress.
+
+    Raises:
+        SweepError: a run failed.
+        Interrupted: Ctrl-C; finished runs are saved.
+    """
+    from elephan.runs import sweep
+
+    found: dict[str, Run] = {}
+    judged: dict[int, Future[Found]] = {}
+    missing = [{job_id(job) for job in listed} for listed in evaluations]
+    since_s = time.perf_counter()
+
+    def add(run: Run | None) -> None:
+        nonlocal since_s
+        if run is not None:
+            found[run.id] = run
+        for i, left in enumerate(missing):
+            left -= {run.id} if run is not None else set()
+            if not left and i not in judged:
+                # Count from the end of the previous evaluation, so that the times of all evaluations add up to the time
+                # of the sweep.
+                now_s = time.perf_counter()
+                judged[i] = beside.submit(judge, i, found, now_s - since_s)
+                since_s = now_s
+
+    with ThreadPoolExecutor(1, thread_name_prefix="elephan-judge") as beside:
+        try:
+            add(None)  # an evaluation without runs
+            in_order = [job for listed in sorted(evaluations, key=len, reverse=True) for job in listed]
+            sweep(in_order, jobs=jobs, store=store, progress=progress, in_order=True, each=add)
+            return [judged[i].result() for i in range(len(evaluations))]
+        except BaseException:
+            beside.shutdown(cancel_futures=True)
+            raise

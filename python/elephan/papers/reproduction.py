@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elephan.evaluation.experiments import Experiment, RunSet
-from elephan.evaluation.planning import Planner, Progress
-from elephan.evaluation.sweeping import by_phase, phase, sweep_and_judge
+from elephan.evaluation.planning import Planner, Progress, by_phase, phase, sweep_and_judge
 from elephan.papers.claims import ClaimSet
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Beyond, Paper, Variant

@@ -9,7 +9,7 @@ from typing import Any
 
 from elephan.evaluation.experiments import RunSet
 from elephan.evaluation.kernel_runs import KernelRuns, Outcome, StandIns
-from elephan.evaluation.sweeping import Phase
+from elephan.evaluation.planning import Phase
 from elephan.papers import boards
 from elephan.papers.judging import Judgment, totals
 from elephan.papers.paper import Beyond, Paper, Variant
