@@ -14,7 +14,7 @@ from elephan.comparison.situations import ALONE, LATE, LATE_START
 from elephan.metrics.reading import bottleneck, measure_window
 from elephan.report import pages
 from elephan.report.charts import Spot, TradeOff
-from elephan.report.figures import Curve, Figure, Panel, Traces, entry
+from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.matrix import Matrix
 from elephan.report.provenance import asked
 from elephan.report.series import link_curve, throughput_curve
@@ -30,23 +30,18 @@ def comparison_report(found: Comparison, out: str | FilePath) -> FilePath:
     Raises:
         OSError: the folder cannot be written.
     """
-    folder = FilePath(out)
     figures = [figure for figure in _figures(found) if figure is not None]
-    folder.mkdir(parents=True, exist_ok=True)
-    shown = [entry(figure, folder) for figure in figures]
     page = {
         "title": f"Which algorithm: {found.path.title}",
         "answer": found.answer.text,
         "notes": list(found.answer.notes),
-        "figures": shown,
         "tables": [_ranking(found), _numbers(found)],
         "assumptions": _assumptions(found),
         "toml": found.runs[0].scenario.to_toml(),
         "provenance": asked(found.runs),
     }
-    payloads = {"figures-data": {figure.id: figure.plotly() for figure in figures}}
-    text = pages.render("comparison.html.j2", payloads, plotly=True, runs=found.runs, page=page)
-    return pages.write(folder / "report.html", text)
+    target = FilePath(out) / "report.html"
+    return pages.report("comparison.html.j2", target, page, figures, printed=True, runs=found.runs)
 
 
 def _figures(found: Comparison) -> Iterator[Figure | None]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.report import pages
-from elephan.report.figures import Panel, Traces, entry
+from elephan.report.figures import Panel, Traces
 from elephan.report.provenance import facts
 from elephan.report.series import flow_curve, link_curve
 
@@ -20,7 +20,6 @@ BINS = 1500
 def backends_report(document: Mapping[str, Any], runs: Mapping[str, Run], out: str | Path) -> Path:
     """Write ``report.html`` into a folder. Returns its path. ``document`` is the output of ``elephan compare-backends
     --json``."""
-    figure = _over_time(runs)
     first = next(iter(runs.values()))
     page = {
         "title": str(first.manifest.get("title") or ", ".join(first.scenario.flow_names)),
@@ -28,13 +27,10 @@ def backends_report(document: Mapping[str, Any], runs: Mapping[str, Run], out: s
         "lines": document["lines"],
         "refused": document["refused"],
         "warnings": {name: run.warnings for name, run in runs.items()},
-        "figures": [entry(figure)],
         "toml": first.scenario.to_toml(),
         "provenance": [(f"{name}: {key}", value) for name, run in runs.items() for key, value in facts([run])],
     }
-    payloads = {"figures-data": {figure.id: figure.plotly()}}
-    text = pages.render("backends.html.j2", payloads, plotly=True, page=page)
-    return pages.write(Path(out) / "report.html", text)
+    return pages.report("backends.html.j2", Path(out) / "report.html", page, [_over_time(runs)])
 
 
 def _over_time(runs: Mapping[str, Run]) -> Traces:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elephan.report.figures import Figure, entry
 from elephan.version import __version__
 from elephan.web.living import living
 from elephan.writing import whole_file
@@ -47,6 +48,21 @@ def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: It
 def markdown(template: str, **values: Any) -> str:
     """The text of a page in Markdown."""
     return str(_environment(escape=False).get_template(template).render(**values))
+
+
+def report(
+    template: str, target: Path, page: Mapping[str, Any], figures: Sequence[Figure], *, printed: bool = False,
+    runs: Iterable[Run] = (),
+) -> Path:  # fmt: skip
+    """Write a page with its figures, and return its path; ``printed`` figures are also written beside it.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    shown = [entry(figure, target.parent if printed else None) for figure in figures]
+    payloads = {"figures-data": {figure.id: figure.plotly() for figure in figures}} if figures else {}
+    text = render(template, payloads, plotly=bool(figures), runs=runs, page={**page, "figures": shown})
+    return write(target, text)
 
 
 def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.report import pages
-from elephan.report.figures import Curve, Panel, Traces, entry
+from elephan.report.figures import Curve, Panel, Traces
 from elephan.report.provenance import facts, title_of
 from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
 from elephan.runs.crowds import QUANTILES
@@ -41,7 +41,6 @@ BINS = 2000
 def run_report(run: Run, out: str | Path) -> Path:
     """Write ``report.html`` about one run into a folder. Returns its path."""
     summary = run.summary()
-    figure = _over_time(run)
     sources = summary.get("traffic", [])
     datagrams = any(flow.get("owd_mean_ms") is not None for flow in summary.get("crowd") or summary["flows"])
     columns, rows = flow_rows(summary, flow_columns(FLOW_COLUMNS, summary) | (DATAGRAM_COLUMNS if datagrams else {}))
@@ -60,14 +59,10 @@ def run_report(run: Run, out: str | Path) -> Path:
         "warnings": run.warnings,
         "tables": tables,
         "metrics": numbers,
-        "figures": [entry(figure)],
         "toml": run.scenario.to_toml(),
         "provenance": facts([run]),
     }
-    payloads = {"figures-data": {figure.id: figure.plotly()}}
-    return pages.write(
-        Path(out) / "report.html", pages.render("run.html.j2", payloads, plotly=True, runs=[run], page=page)
-    )
+    return pages.report("run.html.j2", Path(out) / "report.html", page, [_over_time(run)], runs=[run])
 
 
 def _over_time(run: Run) -> Traces:

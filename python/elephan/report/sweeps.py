@@ -13,7 +13,7 @@ from elephan.metrics.registry import get
 from elephan.metrics.sweeps import Names, aggregate, chosen, frame
 from elephan.report import pages
 from elephan.report.charts import SYMBOLS, BarChart, BarPanel, Bars, LineChart, LinePanel, Points, far_apart
-from elephan.report.figures import COLORS, Figure, Values, entry
+from elephan.report.figures import COLORS, Figure, Values
 from elephan.report.matrix import Matrix
 from elephan.report.printed import draw_on, drawn
 from elephan.report.provenance import facts
@@ -215,13 +215,11 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
         "title": _title(sweep),
         "size": f"{len(sweep)} runs over {', '.join(sweep.keys) or 'seeds'}",
         "warnings": [*notes, *warnings],
-        "figures": [entry(made) for made in figures],
         "tables": tables,
         "toml": sweep.scenarios[0][0].to_toml() if sweep.scenarios else "",
         "provenance": facts(sweep.made),
     }
-    payloads = {"figures-data": {made.id: made.plotly() for made in figures}}
-    return pages.write(target, pages.render("sweep.html.j2", payloads, plotly=bool(figures), page=page))
+    return pages.report("sweep.html.j2", target, page, figures)
 
 
 def _title(sweep: Sweep[Any]) -> str:

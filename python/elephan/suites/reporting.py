@@ -12,7 +12,6 @@ from elephan.evaluation.wording import Quantity, spoken
 from elephan.metrics.registry import get
 from elephan.report import pages
 from elephan.report.charts import Blob, Ellipses, LineChart, LinePanel, Points, far_apart
-from elephan.report.figures import entry
 from elephan.report.provenance import command
 from elephan.runs import Run, Store
 from elephan.suites.drawn import Curve, TradeOff
@@ -38,13 +37,11 @@ def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store
     """
     first = found[0]
     figures: list[Ellipses | LineChart] = [*_figures(found), *_charts(found)]
-    shown = [entry(figure, Path(out)) for figure in figures]
     page = {
         "title": f"{', '.join(one.name for one in found)}: {first.suite.table.title}",
         "citation": first.suite.table.citation,
         "answers": [*map(said_of, sides(found)), *(paragraph(one) for one in found)],
         "notes": list(dict.fromkeys(note for one in found for note in one.notes)),
-        "figures": shown,
         "matrix": _matrix(found),
         "sides": [_sides(one) for one in sides(found) if one.differences],
         "criteria": [_criteria(one) for one in found],
@@ -52,9 +49,8 @@ def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store
         "obligations": [(f"§{row.section}: {row.text}", row.reason) for row in first.suite.table.obligation],
         "provenance": _provenance(found),
     }
-    payloads = {"figures-data": {figure.id: figure.plotly() for figure in figures}} if figures else {}
-    text = pages.render("evaluation.html.j2", payloads, plotly=bool(figures), runs=_deciding(found, store), page=page)
-    return pages.write(Path(out) / "report.html", text)
+    target, runs = Path(out) / "report.html", _deciding(found, store)
+    return pages.report("evaluation.html.j2", target, page, figures, printed=True, runs=runs)
 
 
 def _figures(found: Sequence[Evaluation]) -> Iterator[Ellipses]:
