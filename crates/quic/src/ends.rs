@@ -222,7 +222,7 @@ impl SendingEnd {
         stats.totals.sent = counts.path.sent_packets;
         stats.totals.retransmits = counts.path.lost_packets;
         stats.note_window(self.now, connection.congestion_state().metrics().congestion_window as f64 / self.mtu);
-        stats.note_send(false);
+        stats.note_send();
     }
 
     fn stop(&mut self) {

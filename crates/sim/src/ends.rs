@@ -130,7 +130,7 @@ pub(crate) fn ends_of<T: Into<Transport>>(
                 let mut sender = Sender::new(flow, spec, this, start, controller, times);
                 let mut links = this.path.iter().chain(&this.reverse_path).map(|&link| &spec.links[link]);
                 let is_steady = links.all(|link| link.impairments.is_none());
-                sender.note_handshake(peer.handshake, is_steady);
+                sender.note_handshake(peer.handshake, peer.handshake.filter(|_| is_steady));
                 if let Some(events) = &spec.events {
                     sender.keep_log(events);
                 }

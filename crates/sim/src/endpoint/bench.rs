@@ -50,9 +50,14 @@ pub struct Bench {
 impl Bench {
     /// Starts a flow of `size` segments with a window of `window` segments, after a handshake of `rtt_us`.
     pub fn start(window: u32, rtt_us: u64, size: Option<u64>) -> Self {
+        Self::start_stack(window, rtt_us, size, StackSpec::linux())
+    }
+
+    /// Starts a flow as [`Bench::start`], with another stack.
+    pub fn start_stack(window: u32, rtt_us: u64, size: Option<u64>, stack: StackSpec) -> Self {
         let mut flow = FlowSpec::bulk("f", "fixed", Time::ZERO, &[0], &[1]);
         flow.parameters.insert("window".to_owned(), window.into());
-        flow.size_segments = size;
+        (flow.size_segments, flow.stack) = (size, Arc::new(stack));
         Self::start_flow(flow, window, rtt_us)
     }
 
@@ -79,14 +84,15 @@ impl Bench {
     }
 
     fn start_flow(mut flow: FlowSpec, window: u32, rtt_us: u64) -> Self {
-        let ecn = flow.stack.ecn;
-        flow.stack = Arc::new(StackSpec { initial_window: window, ecn, handshake: false, ..StackSpec::linux() });
+        let stack = StackSpec::clone(&flow.stack);
+        flow.stack = Arc::new(StackSpec { initial_window: window, handshake: false, ..stack });
         let spec = Spec::dumbbell(1_000_000_000, us(10_000), 100, us(1_000_000), &[]);
         let algorithm = controller(0, &flow).expect("the window is allowed");
         let times: Arc<[Time]> = Arc::new([us(1_000_000)]);
         let mut sender = Sender::new(FlowId(0), &spec, &flow, Time::ZERO, algorithm, &times);
         let rtt = us(rtt_us);
-        sender.note_handshake(Some(Handshake { rtt, receivers_rtt: rtt }), true);
+        let handshake = Some(Handshake { rtt, receivers_rtt: rtt });
+        sender.note_handshake(handshake, handshake);
         let mut bench = Self { sender, wire: Wire::default() };
         bench.sender.on_timer(&mut bench.wire);
         bench

@@ -5,23 +5,19 @@
 #[cfg(test)]
 mod bench;
 pub mod boundary;
-mod compression;
 mod datagrams;
 mod departures;
 pub mod host;
-mod jiffies;
-mod parts;
-mod patience;
+mod linux;
+mod read;
 mod receiver;
 mod recovery;
 mod reported;
-mod rto;
-mod rules;
+mod rtt;
 mod scoreboard;
 mod sender;
 mod statistics;
 pub mod udt;
-mod window;
 
 pub use boundary::{End, Endpoint, EndpointState, Foreign, ForeignEndpoint, Outlet, PacketCounts};
 pub use datagrams::DatagramSender;

@@ -11,6 +11,17 @@ pub struct Losses {
     pub begin: bool,
 }
 
+/// Progress of a recovery by an ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Segments that the ACK delivers, and segments in flight after it.
+    pub delivered: u32,
+    pub in_flight: u32,
+    /// True if the ACK moves the left edge of the window.
+    pub in_order: bool,
+    pub losses: Losses,
+}
+
 /// A recovery: reduces the window from its value at the loss to the value that the algorithm asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode {
@@ -69,22 +80,22 @@ impl Episode {
         }
     }
 
-    /// Handles an ACK that delivers `delivered` segments, `in_order` or not, after which `in_flight` segments are in
-    /// flight. At the start of the recovery one retransmission is sent under any rule.
-    pub fn on_ack(&mut self, delivered: u32, in_flight: u32, in_order: bool, losses: Losses) {
+    /// Handles an ACK; returns the window. At the start of the recovery one retransmission is sent under any rule.
+    pub fn on_ack(&mut self, ack: Progress) -> f64 {
         match self.rule {
             RecoveryRule::Pipe => {}
-            RecoveryRule::PipeSack1 => self.estimate_pipe(in_flight, in_order, losses.begin),
-            RecoveryRule::Prr => self.proportional(delivered, in_flight, in_order && !losses.more),
-            RecoveryRule::RateHalving => self.halve_rate(in_flight),
-            RecoveryRule::RateHalvingNs2 => self.halve_rate_as_ns2(in_flight),
+            RecoveryRule::PipeSack1 => self.estimate_pipe(ack),
+            RecoveryRule::Prr => self.proportional(ack),
+            RecoveryRule::RateHalving => self.halve_rate(ack.in_flight),
+            RecoveryRule::RateHalvingNs2 => self.halve_rate_as_ns2(ack.in_flight),
         }
+        self.window().into()
     }
 
-    /// Proportional rate reduction by RFC 9937, and by Linux since 5.11. With `good_progress` (the lowest segment
+    /// Proportional rate reduction by RFC 9937, and by Linux since 5.11. With good progress (the lowest segment
     /// arrived and no further loss was detected), the number of sent segments exceeds that of delivered segments by
     /// one; RFC 6937 allowed this on every ACK.
-    fn proportional(&mut self, delivered: u32, in_flight: u32, good_progress: bool) {
+    fn proportional(&mut self, Progress { delivered, in_flight, in_order, losses }: Progress) {
         if delivered == 0 && self.sent > 0 {
             return;
         }
@@ -93,7 +104,8 @@ impl Episode {
             let share = (self.delivered * u64::from(self.target)).div_ceil(u64::from(self.window_at_start));
             share.saturating_sub(self.sent)
         } else {
-            let limit = self.delivered.saturating_sub(self.sent).max(u64::from(delivered)) + u64::from(good_progress);
+            let limit = self.delivered.saturating_sub(self.sent).max(u64::from(delivered))
+                + u64::from(in_order && !losses.more);
             u64::from(self.target - in_flight).min(limit)
         };
         // The first retransmission of the recovery is sent in any case.
@@ -125,10 +137,10 @@ impl Episode {
 
     /// The pipe of `TCP/Sack1`: the estimate of segments in flight falls by three at the start of the recovery (three
     /// duplicate ACKs). The lost segment is retransmitted regardless of the estimate.
-    fn estimate_pipe(&mut self, in_flight: u32, in_order: bool, first: bool) {
-        self.pipe = self.pipe.saturating_sub(if first { 3 } else { 1 + u32::from(in_order) });
-        let room = self.target.saturating_sub(self.pipe).max(u32::from(first));
-        self.allowance = in_flight + room;
+    fn estimate_pipe(&mut self, ack: Progress) {
+        let first = ack.losses.begin;
+        self.pipe = self.pipe.saturating_sub(if first { 3 } else { 1 + u32::from(ack.in_order) });
+        self.allowance = ack.in_flight + self.target.saturating_sub(self.pipe).max(u32::from(first));
     }
 
     /// Records that segments were sent during the recovery.
@@ -168,6 +180,10 @@ mod tests {
         Losses { more: begin, begin }
     }
 
+    fn progress(delivered: u32, in_flight: u32, in_order: bool, losses: Losses) -> Progress {
+        Progress { delivered, in_flight, in_order, losses }
+    }
+
     #[test]
     fn prr_ends_a_single_loss_at_ssthresh() {
         // Window and flight size are 20 and the target is 10; the first segment is lost (RFC 6937 section 5).
@@ -175,7 +191,7 @@ mod tests {
         let mut in_flight = 19_u32;
         for ack in 0..19 {
             in_flight -= 1;
-            episode.on_ack(1, in_flight, false, found(ack == 0));
+            episode.on_ack(progress(1, in_flight, false, found(ack == 0)));
             let sent = episode.allowance() - in_flight;
             episode.on_sent(sent);
             in_flight += sent;
@@ -190,7 +206,7 @@ mod tests {
         // first ACK.
         let begin = || {
             let mut episode = Episode::begin(RecoveryRule::Prr, 100, 100, 50, 50);
-            episode.on_ack(3, 37, false, found(true));
+            episode.on_ack(progress(3, 37, false, found(true)));
             assert_eq!(episode.allowance() - 37, 3, "as many as were delivered");
             episode.on_sent(3);
             episode
@@ -198,13 +214,13 @@ mod tests {
         let more = Losses { more: true, begin: false };
         for (in_order, losses, sent) in [(false, NONE, 1), (true, NONE, 2), (true, more, 1), (false, more, 1)] {
             let mut episode = begin();
-            episode.on_ack(1, 39, in_order, losses);
+            episode.on_ack(progress(1, 39, in_order, losses));
             assert_eq!(episode.allowance() - 39, sent, "in order: {in_order}, {losses:?}");
         }
         let mut episode = begin();
-        episode.on_ack(1, 49, true, NONE);
+        episode.on_ack(progress(1, 49, true, NONE));
         assert_eq!(episode.allowance(), 50, "never beyond the target");
-        episode.on_ack(0, 30, true, NONE);
+        episode.on_ack(progress(0, 30, true, NONE));
         assert_eq!(episode.allowance(), 50, "what delivers nothing changes nothing");
     }
 
@@ -212,11 +228,11 @@ mod tests {
     fn above_its_target_prr_asks_only_what_was_delivered() {
         for (in_order, losses) in [(false, NONE), (true, NONE), (true, found(false)), (false, found(false))] {
             let mut episode = Episode::begin(RecoveryRule::Prr, 100, 100, 50, 50);
-            episode.on_ack(1, 99, false, found(true));
+            episode.on_ack(progress(1, 99, false, found(true)));
             episode.on_sent(1);
-            episode.on_ack(1, 99, in_order, losses);
+            episode.on_ack(progress(1, 99, in_order, losses));
             assert_eq!(episode.allowance(), 99, "half a segment for each of two, and one was sent");
-            episode.on_ack(1, 98, in_order, losses);
+            episode.on_ack(progress(1, 98, in_order, losses));
             assert_eq!(episode.allowance(), 99);
         }
     }
@@ -230,7 +246,7 @@ mod tests {
         episode.follow(60.0);
         assert_eq!(episode.final_window(0), 70, "the threshold has not changed");
         episode.follow(55.0);
-        episode.on_ack(1, 55, true, NONE);
+        episode.on_ack(progress(1, 55, true, NONE));
         assert_eq!((episode.allowance(), episode.final_window(0)), (56, 55), "one segment at the start, in any case");
     }
 
@@ -239,7 +255,7 @@ mod tests {
         let mut episode = Episode::begin(RecoveryRule::RateHalving, 100, 100, 50, 25);
         for _ in 0..40 {
             let held = episode.allowance();
-            episode.on_ack(1, held - 1, false, NONE);
+            episode.on_ack(progress(1, held - 1, false, NONE));
         }
         assert_eq!(episode.allowance(), 80);
     }
@@ -250,17 +266,17 @@ mod tests {
         let mut in_flight = 100_u32;
         for _ in 0..40 {
             in_flight -= 1;
-            episode.on_ack(1, in_flight, false, NONE);
+            episode.on_ack(progress(1, in_flight, false, NONE));
             in_flight = in_flight.max(episode.allowance());
         }
         assert_eq!(in_flight, 80);
-        episode.on_ack(1, 10, false, NONE);
+        episode.on_ack(progress(1, 10, false, NONE));
         assert_eq!(episode.allowance(), 25);
         assert_eq!(episode.final_window(30), 33);
         assert_eq!(Episode::begin(RecoveryRule::RateHalvingNs2, 100, 100, 80, 80).final_window(30), 80);
         // An algorithm without its own floor: the whole deficit is computed at once, without a loop.
         let mut unbounded = Episode::begin(RecoveryRule::RateHalvingNs2, 10, 10, u32::MAX, u32::MAX);
-        unbounded.on_ack(1, 9, false, NONE);
+        unbounded.on_ack(progress(1, 9, false, NONE));
         assert_eq!(unbounded.allowance(), u32::MAX);
     }
 
@@ -271,13 +287,13 @@ mod tests {
         let mut episode = Episode::begin(RecoveryRule::PipeSack1, 20, 20, 10, 5);
         let mut sent = 0;
         for ack in 0..14 {
-            episode.on_ack(1, 0, false, found(ack == 0));
+            episode.on_ack(progress(1, 0, false, found(ack == 0)));
             let now = episode.allowance();
             episode.on_sent(now);
             sent += now;
         }
         assert_eq!(sent, 1 + 5, "the first hole at once, then one for each ACK below the target");
-        episode.on_ack(1, 0, true, NONE);
+        episode.on_ack(progress(1, 0, true, NONE));
         assert_eq!(episode.allowance(), 2, "an ACK in order takes two out");
     }
 }

@@ -36,11 +36,14 @@ pub struct Parts {
 }
 
 impl Delivered {
-    fn note(&mut self, segment: u32, is_resent: bool) {
+    /// Adds a segment, which was retransmitted if it is in `resent`. Returns true if it was.
+    fn note(&mut self, segment: u32, resent: Option<&BitRing>) -> bool {
+        let is_resent = resent.is_some_and(|resent| resent.get(segment));
         self.highest = self.highest.max(Some(segment));
         let ends = if is_resent { &mut self.resent } else { &mut self.originals };
         let (first, last) = ends.unwrap_or((segment, segment));
         *ends = Some((first.min(segment), last.max(segment)));
+        is_resent
     }
 }
 
@@ -73,6 +76,8 @@ pub struct Scoreboard {
     /// Retransmissions that a later transmission has overtaken and that are not yet lost, all of them before those in
     /// `retransmissions`. RACK asks for the latest on every ACK, so the list must not be searched.
     overtaken: Fifo<Retransmission>,
+    /// Segments whose retransmissions were last found lost.
+    lost_again: Vec<u32>,
     /// The SACK blocks of the last ACK that had SACK blocks.
     latest: [(u32, u32); 3],
     fresh: Delivered,
@@ -223,9 +228,7 @@ impl Scoreboard {
 
     #[inline(always)]
     fn note_fresh(&mut self, segment: u32) {
-        let is_resent = self.resent_count > 0 && self.resent.get(segment);
-        self.fresh.note(segment, is_resent);
-        if is_resent {
+        if self.fresh.note(segment, (self.resent_count > 0).then_some(&self.resent)) {
             self.fresh_resent.push(segment);
         }
     }
@@ -245,7 +248,7 @@ impl Scoreboard {
     pub fn missing_below(&self, past: u32) -> Delivered {
         let mut found = Delivered::default();
         for segment in (self.una..past).filter(|&segment| !self.sacked.contains(segment)) {
-            found.note(segment, self.resent_count > 0 && self.resent.get(segment));
+            found.note(segment, (self.resent_count > 0).then_some(&self.resent));
         }
         found
     }
@@ -489,14 +492,9 @@ impl Scoreboard {
         None
     }
 
-    /// Marks retransmissions lost that a later transmission has overtaken, adds them to `found`, and returns their
-    /// number. `overtaken` decides if a retransmission was overtaken.
-    pub fn mark_lost_retransmissions(
-        &mut self,
-        mut overtaken: impl FnMut(Retransmission) -> bool,
-        found: &mut Vec<u32>,
-    ) -> u32 {
-        let mut count = 0;
+    /// Marks retransmissions lost that a later transmission has overtaken; `overtaken` decides if one was.
+    pub fn mark_lost_retransmissions(&mut self, mut overtaken: impl FnMut(Retransmission) -> bool) {
+        self.lost_again.clear();
         while let Some(&front) = self.overtaken.front().or_else(|| self.retransmissions.front()) {
             let pending = self.is_pending(front);
             if pending && !overtaken(front) {
@@ -508,11 +506,14 @@ impl Scoreboard {
                 self.resent_count -= 1;
                 self.forgiven.retain(|&forgiven| forgiven != front.segment);
                 self.repaired_below = self.repaired_below.min(front.segment);
-                found.push(front.segment);
-                count += 1;
+                self.lost_again.push(front.segment);
             }
         }
-        count
+    }
+
+    /// The retransmissions that were last found lost.
+    pub fn lost_again(&self) -> &[u32] {
+        &self.lost_again
     }
 }
 
@@ -532,6 +533,11 @@ mod tests {
     }
 
     impl Model {
+        fn advance(&mut self, to: u32) {
+            self.una = to;
+            [&mut self.sacked, &mut self.lost, &mut self.resent].into_iter().for_each(|set| set.retain(|s| *s >= to));
+        }
+
         fn check(&self, board: &Scoreboard, next: u32) -> Result<(), TestCaseError> {
             let [sacked, lost, resent] = [&self.sacked, &self.lost, &self.resent].map(|set| set.len() as u32);
             prop_assert_eq!((board.sacked(), board.lost()), (sacked, lost));
@@ -600,8 +606,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_board_counts_as_sets_do(operations in proptest::collection::vec((0_u8..7, any::<u16>(), 1_u32..40), 1..200)) {
-            let mut board = Scoreboard::default();
-            let mut model = Model::default();
+            let (mut board, mut model) = (Scoreboard::default(), Model::default());
             let mut received: BTreeSet<u32> = BTreeSet::new();
             let mut blocks: Vec<(u32, u32)> = Vec::new();
             let mut next = 0;
@@ -626,10 +631,7 @@ mod tests {
                         let fresh = (model.una..to).filter(|s| !model.sacked.contains(s)).count() as u32;
                         prop_assert_eq!(board.advance(to), fresh);
                         blocks.retain(|block| block.1 > to);
-                        model.una = to;
-                        model.sacked.retain(|s| *s >= to);
-                        model.lost.retain(|s| *s >= to);
-                        model.resent.retain(|s| *s >= to);
+                        model.advance(to);
                     }
                     4 if next > model.una => {
                         let edge = (model.una + u32::from(pick) % (next - model.una)).max(board.marked_below());
@@ -646,7 +648,7 @@ mod tests {
                         }
                         if pick % 7 == 0 {
                             let all = model.resent.len() as u32;
-                            prop_assert_eq!(board.mark_lost_retransmissions(|_| true, &mut Vec::new()), all);
+                            prop_assert_eq!({ board.mark_lost_retransmissions(|_| true); board.lost_again().len() as u32 }, all);
                             model.resent.clear();
                         }
                     }

@@ -121,11 +121,16 @@ impl SenderStatistics {
         }
     }
 
-    /// Records that a send loop ended because of the receive window, or for another reason.
+    /// Records that a send loop ended.
     #[inline]
-    pub fn note_send(&mut self, receiver_limited: bool) {
+    pub fn note_send(&mut self) {
         self.measured.sends += 1;
-        self.measured.receiver_limited += u64::from(receiver_limited);
+    }
+
+    /// Records that the receive window ended the last send loop.
+    #[inline]
+    pub fn note_receiver_limited(&mut self) {
+        self.measured.receiver_limited += 1;
     }
 
     /// Returns the records that the run keeps of a sender that started at `start`.

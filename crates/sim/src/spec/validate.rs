@@ -161,6 +161,20 @@ impl Spec {
         if flow.is_udt() {
             self.validate_udt(place, flow)?;
         }
+        self.validate_foreign(place, flow)?;
+        let slowest_bps = flow.path.iter().map(|&l| self.links[l].fastest_bps()).min().unwrap_or(0);
+        let wire_bits = 8.0 * f64::from(stack.payload_bytes + stack.header_bytes);
+        let most = slowest_bps as f64 * (self.duration_ps as f64 * 1e-12) / wire_bits;
+        check(
+            flow.size_segments.is_some() || most < f64::from(MOST_SEGMENTS),
+            "path",
+            "could carry more than 3.7 billion segments in this run; shorten it or enlarge the segments",
+        )?;
+        check(flow.stop_ps.is_none_or(|stop| stop > flow.start_ps), "stop_ps", "must be after the start")
+    }
+
+    fn validate_foreign(&self, place: &str, flow: &FlowSpec) -> Result<(), SpecError> {
+        let check = checker(place);
         check(
             flow.backend.as_deref().is_none_or(|backend| backend == "sim") || flow.foreign.is_some(),
             "foreign",
@@ -173,15 +187,7 @@ impl Spec {
             check(self.record_flows.is_none(), "foreign", "endpoints keep their own samples; leave record_flows out")?;
             check(!flow.datagrams && !flow.is_udt(), "foreign", "endpoints exclude datagrams and UDT")?;
         }
-        let slowest_bps = flow.path.iter().map(|&l| self.links[l].fastest_bps()).min().unwrap_or(0);
-        let wire_bits = 8.0 * f64::from(stack.payload_bytes + stack.header_bytes);
-        let most = slowest_bps as f64 * (self.duration_ps as f64 * 1e-12) / wire_bits;
-        check(
-            flow.size_segments.is_some() || most < f64::from(MOST_SEGMENTS),
-            "path",
-            "could carry more than 3.7 billion segments in this run; shorten it or enlarge the segments",
-        )?;
-        check(flow.stop_ps.is_none_or(|stop| stop > flow.start_ps), "stop_ps", "must be after the start")
+        Ok(())
     }
 
     fn validate_application(

@@ -317,16 +317,19 @@ impl Source {
         worked
     }
 
+    /// The next transfer, and its user.
+    fn take_planned(&mut self) -> Option<(u32, Planned)> {
+        if let Some(open) = &mut self.open {
+            return Some((self.begun, open.take()?));
+        }
+        let Reverse((_, user)) = self.waiting.pop()?;
+        Some((user, self.next_of_user[user as usize].take()?))
+    }
+
     #[inline(never)]
     fn begin_next(&mut self, spec: &Spec, network: &mut Network) {
         let transfer = self.begun;
-        let (user, planned) = if let Some(open) = &mut self.open {
-            (transfer, open.take())
-        } else {
-            let Some(Reverse((_, user))) = self.waiting.pop() else { return };
-            (user, self.next_of_user[user as usize].take())
-        };
-        let Some(planned) = planned else { return };
+        let Some((user, planned)) = self.take_planned() else { return };
         self.begun += 1;
         let extra = planned.rtt.since(self.path_rtt);
         self.name_transfer(transfer, user);
@@ -337,7 +340,7 @@ impl Source {
         let handshake = self.flow.handshake(&spec.links, planned.start).map(|one| one.on_longer_path(extra));
         let peer = Peer { needs: algorithm.needs(), handshake };
         let mut sender = Sender::new(flow, spec, &self.flow, planned.start, algorithm, &self.never);
-        sender.note_handshake(handshake, self.is_steady);
+        sender.note_handshake(handshake, handshake.filter(|_| self.is_steady));
         if transfer == 0 {
             sender.forget_cookie();
         }

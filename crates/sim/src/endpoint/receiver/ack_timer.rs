@@ -1,6 +1,6 @@
 //! Timer of an ACK that waits.
 
-use crate::endpoint::jiffies::Interrupts;
+use crate::endpoint::linux::jiffies::Interrupts;
 use crate::time::Time;
 
 /// Meaning of a timer's time.

@@ -13,7 +13,6 @@ mod datagrams;
 mod echo;
 mod opening;
 mod paws;
-mod quick_acks;
 mod schedule;
 
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use self::echo::{Echo, one_way_delay};
 use self::opening::Opening;
 use self::schedule::{Expired, Schedule};
 use super::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
-use super::parts::Parts;
+use super::linux::parts::Parts;
 use crate::events::{Kind, Log, NONE};
 use crate::packet::{self, FlowId, Packet, flag};
 use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};

@@ -2,11 +2,11 @@
 
 use super::ack_timer::AckTimer;
 use super::arrivals::Arrivals;
-use super::quick_acks::QuickAcks;
-use crate::endpoint::compression::Compression;
-use crate::endpoint::jiffies::Interrupts;
-use crate::endpoint::patience::Patience;
-use crate::endpoint::window::Window;
+use crate::endpoint::linux::ack_compression::Compression;
+use crate::endpoint::linux::delayed_acks::Patience;
+use crate::endpoint::linux::jiffies::Interrupts;
+use crate::endpoint::linux::quick_acks::QuickAcks;
+use crate::endpoint::linux::receive_window::Window;
 use crate::packet::Packet;
 use crate::spec::FlowSpec;
 use crate::time::Time;

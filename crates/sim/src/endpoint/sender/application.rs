@@ -4,7 +4,6 @@ use elephan_cc::{Algorithm, Event, linux};
 
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
-use crate::endpoint::jiffies::Interrupts;
 use crate::time::Time;
 
 impl Sender {
@@ -23,8 +22,8 @@ impl Sender {
         if fresh == 0 {
             return;
         }
-        if self.bursts.active {
-            self.bursts.write((self.next, self.end, fresh), self.board.una() > 0);
+        if self.buffer.is_offloaded() {
+            self.buffer.write(self.board.una(), self.next, self.end, fresh);
         }
         self.end += fresh;
         if self.next == self.board.una() && self.next > 0 {
@@ -36,10 +35,10 @@ impl Sender {
     /// Informs the algorithm that sending resumes after everything was acknowledged at `idle_since`.
     fn resume(&mut self, idle_since: Time, now: Time) {
         let idle = now.since(idle_since);
-        let is_linux = self.rules.idle_restart && self.bursts.active;
+        let is_linux = self.rules.idle_restart && self.buffer.is_offloaded();
         let event = if is_linux && self.needs.idle_timeouts {
             Event::Linux(linux::Event::IdleTimeouts { timeouts: self.timeouts_since_sent(now) })
-        } else if idle > self.rto.timeout() {
+        } else if idle > self.rtt.timeout() {
             Event::Idle { now: self.host_seconds(now), idle: idle.seconds() }
         } else {
             return;
@@ -51,16 +50,16 @@ impl Sender {
     /// Retransmission timeouts that are shorter than the time since the last transmission.
     fn timeouts_since_sent(&self, now: Time) -> u32 {
         let idle = self.idle_jiffies(now);
-        (idle.0.saturating_sub(1) / self.rto.timeout().0.max(1)) as u32
+        (idle.0.saturating_sub(1) / self.rtt.timeout().0.max(1)) as u32
     }
 
     /// Time since the last transmission, in whole jiffies of a host that has them.
     pub(super) fn idle_jiffies(&self, now: Time) -> Time {
-        let (interrupts, last) = (Interrupts::of(&self.stack), self.bursts.last);
-        if interrupts.jiffy == Time::ZERO {
+        let (clock, last) = (self.clock, self.pace.last());
+        if clock.jiffy == Time::ZERO {
             return now.since(last);
         }
-        Time((interrupts.count(now) - interrupts.count(last)) * interrupts.jiffy.0)
+        Time((clock.count(now) - clock.count(last)) * clock.jiffy.0)
     }
 
     /// Records that no segment is outstanding any more.

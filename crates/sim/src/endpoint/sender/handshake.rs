@@ -10,45 +10,34 @@
 //! the rest of the data to send. Otherwise the data follow the handshake (`tcp_rcv_fastopen_synack`).
 
 use super::core::Sender;
-use super::marks::{Marks, Mode};
 use crate::endpoint::boundary::Outlet;
-use crate::endpoint::jiffies::Interrupts;
 use crate::packet::{Opening, Packet};
 use crate::time::Time;
-
-/// Timeouts of a SYN after which its timeout doubles (`tcp_syn_linear_timeouts`).
-const LINEAR_TIMEOUTS: u32 = 4;
 
 impl Sender {
     /// Opens the connection: sends a SYN, or begins at once if there is no handshake.
     #[cold]
     pub(super) fn open(&mut self, now: Time, out: &mut impl Outlet) {
-        if !self.opening.is_needed {
+        if !self.opening.is_needed() {
             return self.begin(now, self.stack.initial_window, out);
         }
-        if self.opening.syns == 0 {
-            self.opening.first = now;
+        if self.opening.is_first() {
             self.stats.note_window(now, f64::from(self.stack.initial_window));
         } else {
             self.stats.totals.timeouts += 1;
             self.stats.note_window(now, 1.0);
-            // RFC 3168 section 6.1.1.1: a repeated SYN does not ask for ECN.
-            if self.marks.mode == Mode::Classic {
-                self.marks = Marks::new(self.needs, false);
-            }
-            if !self.rules.linux || self.opening.syns > LINEAR_TIMEOUTS {
-                self.opening.timeout = Time(self.opening.timeout.0.saturating_mul(2)).min(Time(self.stack.max_rto_ps));
-            }
+            self.marks.on_lost_syn();
         }
-        let has_data = self.opening.syns == 0 && self.opening.is_fast && self.has_first_data(now);
-        self.opening.syns += 1;
-        self.opening.due = Interrupts::of(&self.stack).expiry(now, self.opening.timeout);
+        let has_data = self.opening.may_have_data() && self.has_first_data(now);
+        self.opening.on_syn(now, &self.stack, self.rules, self.clock);
+        let flags = self.marks.on_opening();
         if has_data {
-            self.opening.had_data = true;
+            self.opening.on_data();
             self.stats.totals.sent += 1;
-            return self.send_opening(Opening::SynData, self.bytes.into(), self.marks.on_opening(), now, out);
+            self.send_opening(Opening::SynData, self.bytes.into(), flags, now, out);
+        } else {
+            self.send_opening(Opening::Syn, self.stack.syn_bytes(), flags, now, out);
         }
-        self.send_opening(Opening::Syn, self.stack.syn_bytes(), self.marks.on_opening(), now, out);
     }
 
     /// Takes the data that the application has at the start; returns true if there is a segment for the SYN.
@@ -61,7 +50,7 @@ impl Sender {
 
     /// Takes a handshake without the cookie of an earlier connection, which asks for one.
     pub fn forget_cookie(&mut self) {
-        self.opening.is_fast = false;
+        self.opening.forget_cookie();
     }
 
     /// Takes from a SYN-ACK whether the receiver has the data of the SYN.
@@ -72,7 +61,7 @@ impl Sender {
             if let Some(application) = &mut self.application {
                 application.note_acknowledged(1, now);
             }
-        } else if self.opening.had_data {
+        } else if self.opening.had_data() {
             self.stats.totals.retransmits += 1;
         }
     }
@@ -87,14 +76,12 @@ impl Sender {
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, out: &mut impl Outlet) {
         let now = packet.at;
         self.now = now;
-        self.opening.answers += 1;
-        if self.started {
+        if !self.opening.on_answer() {
             return;
         }
-        self.opening.acks += 1;
         self.send_opening(Opening::Ack, self.stack.header_bytes, 0, now, out);
-        self.note_rtt_of_handshake(self.rtt_of_handshake(packet));
-        let window = self.first_window(packet.stamp == self.opening.first);
+        self.rtt.on_handshake(self.opening.rtt(now, packet.stamp, self.rules, self.clock));
+        let window = self.opening.window(packet.stamp, &self.stack, self.rules);
         self.settle_first_data(packet.opens(), now);
         self.begin(now, window, out);
         if self.next > 0 && self.board.una() == self.next {
@@ -104,23 +91,5 @@ impl Sender {
             self.serve_application(now, out);
         }
         self.set_timer(now);
-    }
-
-    /// RTT that the SYN-ACK shows. After a repeated SYN only the echoed timestamp shows an RTT; those of Linux count
-    /// whole ms (`tcp_rtt_tsopt_us`).
-    fn rtt_of_handshake(&self, packet: &Packet) -> Time {
-        if self.opening.syns == 1 || !self.rules.linux {
-            return self.rack.elapsed(packet.at, packet.stamp);
-        }
-        let ms = self.rack.host_ms(packet.at) - self.rack.host_ms(packet.stamp);
-        Time(ms.max(1) * Time::MILLISECOND.0)
-    }
-
-    /// First window, segments: one segment after the loss of a SYN (RFC 5681 section 3.1). Linux keeps the usual window
-    /// after one loss, and if the SYN-ACK answers the first SYN (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
-    fn first_window(&self, answers_first: bool) -> u32 {
-        let lost = self.opening.syns - 1;
-        let is_small = if self.rules.linux { lost > 1 && !answers_first } else { lost > 0 };
-        if is_small { 1 } else { self.stack.initial_window }
     }
 }

@@ -3,10 +3,11 @@
 use elephan_cc::{Ecn, Needs, Router};
 
 use crate::packet::flag;
+use crate::spec::StackSpec;
 
 /// Form of ECN of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+enum Mode {
     Off,
     /// RFC 3168: the sender responds to an echo as to a loss, once per window, and the receiver repeats the echo until
     /// the response.
@@ -15,40 +16,82 @@ pub(super) enum Mode {
     Accurate,
 }
 
+/// Meaning of the echo of a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echo {
+    Ignored,
+    /// The algorithm responds to every mark.
+    Reported,
+    /// The sender responds as to a loss.
+    Fresh,
+    /// The sender has responded to a mark or a loss in this window.
+    Answered,
+}
+
 /// ECN state of a flow.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Marks {
-    pub(super) mode: Mode,
+pub struct Marks {
+    mode: Mode,
     /// Flags of every new segment.
     data: u8,
     /// True if the next new segment has CWR, which signals the sender's response to the receiver.
-    pub(super) answered: bool,
+    answered: bool,
     /// Segment below which echoes belong to a window to which the sender has responded.
-    pub(super) until: u32,
+    until: u32,
 }
 
 impl Marks {
     /// The form of ECN that the algorithm asks for, or else the form that the endpoint's setting gives.
-    pub(super) fn new(needs: Needs, endpoint: bool) -> Self {
+    pub fn new(needs: Needs, stack: &StackSpec) -> Self {
         let (mode, data) = match needs.ecn {
             // ECT(1) is VCP's code for a low load; routers with a higher load overwrite this code.
             _ if needs.router == Some(Router::Vcp) => (Mode::Accurate, flag::ECT1),
             Ecn::Accurate => (Mode::Accurate, flag::ECT0),
             Ecn::L4s => (Mode::Accurate, flag::ECT1),
-            Ecn::Endpoint if endpoint => (Mode::Classic, flag::ECT0),
+            Ecn::Endpoint if stack.ecn => (Mode::Classic, flag::ECT0),
             Ecn::Endpoint => (Mode::Off, 0),
         };
         Self { mode, data, answered: false, until: 0 }
     }
 
-    /// True if segments also report reductions after losses (CWR): under RFC 3168's code points, as in Linux.
-    pub(super) fn signals_losses(&self) -> bool {
-        self.data == flag::ECT0
+    /// True if the receiver repeats an echo until the sender responds.
+    pub fn is_classic(&self) -> bool {
+        self.mode == Mode::Classic
+    }
+
+    /// Takes the loss of a SYN: a repeated SYN does not ask for ECN (RFC 3168 section 6.1.1.1).
+    pub fn on_lost_syn(&mut self) {
+        if self.is_classic() {
+            (self.mode, self.data) = (Mode::Off, 0);
+        }
+    }
+
+    /// Takes the echo of a mark by an ACK of the segments below `cumulative`.
+    pub fn on_echo(&self, cumulative: u32) -> Echo {
+        match self.mode {
+            Mode::Accurate => Echo::Reported,
+            Mode::Classic if cumulative > self.until => Echo::Fresh,
+            Mode::Classic => Echo::Answered,
+            Mode::Off => Echo::Ignored,
+        }
+    }
+
+    /// Takes a response to a mark or a loss, which also answers the marks of all segments below `next`.
+    pub fn on_response(&mut self, next: u32) {
+        if self.is_classic() {
+            (self.answered, self.until) = (true, next);
+        }
+    }
+
+    /// Takes a reduction of the window, which Linux signals to every receiver with RFC 3168's code points, whatever its cause
+    /// (`tcp_init_cwnd_reduction`, `tcp_enter_loss`).
+    pub fn on_reduction(&mut self) {
+        self.answered |= self.data == flag::ECT0;
     }
 
     /// Flags of the first new segment of a transmission; it reports an earlier reduction of the window (CWR).
     #[inline(always)]
-    pub(super) fn on_first(&mut self) -> u8 {
+    pub fn on_first(&mut self) -> u8 {
         if self.answered {
             self.answered = false;
             return self.data | flag::CWR;
@@ -57,18 +100,17 @@ impl Marks {
     }
 
     /// Flags of a SYN: an algorithm with its own form of ECN sends ECN-capable SYNs in Linux (`tcp_ecn_send_syn`).
-    pub(super) fn on_opening(&self) -> u8 {
+    pub fn on_opening(&self) -> u8 {
         if self.mode == Mode::Accurate { self.data & flag::ECT0 } else { 0 }
     }
 
     /// Flags of the other new segments.
-    #[inline(always)]
-    pub(super) fn on_data(&self) -> u8 {
+    pub fn on_data(&self) -> u8 {
         self.data
     }
 
     /// Flags of a retransmission, which is not ECN-capable under classic ECN (RFC 3168 section 6.1.5).
-    pub(super) fn on_retransmission(&self) -> u8 {
+    pub fn on_retransmission(&self) -> u8 {
         flag::RETRANSMIT | if self.mode == Mode::Accurate { self.data } else { 0 }
     }
 }

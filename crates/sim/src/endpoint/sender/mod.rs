@@ -1,38 +1,29 @@
 //! The TCP sender.
 //!
 //! ```text
-//!              ┌─────────────────────────────── Sender (core) ────────────────────────────────┐
-//!  ACK ──────► │ acks: RTT, rounds, delivery rate ─► loss: scoreboard, RACK ─► repair: episode │
-//!  timer ────► │ timers: RTO, tail loss probe, samples                                         │
-//!              │ transmit: retransmissions first, then new data; pacing, marks, application    │ ──► packets
-//!              └──────────────────────────────────────────────────────────────────────────────┘
-//!  parts: Scoreboard, Repair (recovery), Rto and estimators, Rack, Pace, Marks, Host, SenderStatistics
+//!              ┌──────────────────────────────── Sender (core) ────────────────────────────────┐
+//!  ACK ──────► │ acks (or plain): what it delivers and measures ─► loss ─► recover ─► algorithm │
+//!  timer ────► │ expiry: timeout, tail loss probe, reordering window, samples, start            │
+//!              │ transmit: retransmissions first, then new data; pacing, application            │ ──► packets
+//!              └───────────────────────────────────────────────────────────────────────────────┘
+//!  parts, whose state is their own: Scoreboard, Repair, Rtt, Timers, Marks, Opening, Host, SenderLog, SenderStatistics,
+//!  and those of Linux (`linux`): Rack, Reports, Pace, SendBuffer, Announced, TimestampEcho
 //! ```
 
-mod acks;
-mod announced;
+pub(super) mod acks;
 mod application;
-mod bursts;
 mod core;
-mod duplicates;
-mod echoes;
+mod expiry;
 mod handshake;
 mod host;
 mod log;
-mod logging;
 mod loss;
 mod marks;
-mod offload;
 mod opening;
-mod pace;
-mod pacing;
 mod plain;
-mod rack;
-mod repair;
-mod reports;
+mod recover;
+pub(super) mod repair;
 mod timer;
-mod timers;
-mod timestamps;
-mod transmit;
+pub(super) mod transmit;
 
 pub use self::core::Sender;

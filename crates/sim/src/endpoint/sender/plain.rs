@@ -7,7 +7,6 @@ use elephan_cc::{Ack, Algorithm};
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
 use crate::packet::{Packet, flag};
-use crate::time::Time;
 
 #[cfg(not(test))]
 const fn is_switched_off() -> bool {
@@ -21,18 +20,16 @@ impl Sender {
     /// True if clean ACKs of the sender may take the short path.
     pub(super) fn may_be_plain(&self) -> bool {
         let Self { stack, needs, .. } = self;
-        let has_rules = self.rules.linux || self.rack.enabled || self.bursts.active || stack.reads_at_once;
-        let has_times = self.pace.is_active() || self.host.is_slow || self.application.is_some();
+        let has_rules = self.rules.linux || self.rack.is_on() || self.buffer.is_offloaded() || stack.reads_at_once;
+        let has_times = self.pace.is_active() || self.host.is_slow() || self.application.is_some();
         let is_asked = needs.with_acks() || needs.losses || needs.reductions;
         // The test hook counts the senders that get here.
         !has_rules && !has_times && !is_asked && !is_switched_off()
     }
 
     /// True if an ACK takes the short path. Its packet has no other flag: neither an echo nor blocks beside it.
-    #[inline(always)]
     pub(super) fn is_plain(&self, packet: &Packet) -> bool {
-        let undoes = self.repair.undo_possible || self.repair.may_be_spurious || self.reports.all > 0;
-        self.plain && packet.flags() == flag::ACK && self.is_plain_sailing() && !undoes
+        self.plain && packet.flags() == flag::ACK && self.is_plain_sailing()
     }
 
     /// Handles an ACK by the short path.
@@ -54,7 +51,7 @@ impl Sender {
             acked: f64::from(cumulative - una),
             rtt: Some(rtt),
             min_rtt,
-            srtt: self.rto.srtt,
+            srtt: self.rtt.srtt(),
             in_flight: f64::from(in_flight),
             round_start,
             window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
@@ -63,13 +60,13 @@ impl Sender {
         let window = self.algorithm.react(ack, |_| ());
         self.stats.note_window(now, window);
         if in_flight == 0 {
-            self.timeout.armed = Time::NEVER;
+            self.timers.stop();
             self.all_acknowledged(now);
         } else {
-            (self.timeout.armed, self.timeout.by_sending) = (now, false);
-            self.wake_by(self.earliest_repair());
+            let (timers, outstanding) = self.timers();
+            timers.arm_plainly(now, outstanding);
         }
-        let room = self.window_room(in_flight);
+        let room = (self.stats.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst);
         self.transmit_plainly(room, in_flight, now, out);
     }
 
@@ -78,17 +75,10 @@ impl Sender {
     fn measure_plainly(&mut self, packet: &Packet) -> (f64, f64) {
         let rtt = packet.at.since(packet.stamp);
         let sample = rtt.seconds();
-        self.latest_rtt = Some(rtt);
+        self.rtt.on_latest(rtt);
         self.stats.note_rtt(rtt, sample);
-        let min_rtt = self.note_smallest(sample);
-        if !self.stack.time_one_segment {
-            self.rto.sample(sample);
-        } else if let Some((segment, at)) = self.timed {
-            if packet.segment() > segment {
-                self.rto.sample((packet.at - at).seconds());
-                self.timed = None;
-            }
-        }
+        let min_rtt = self.rtt.on_sample(sample);
+        self.rtt.on_ack(sample, (packet.segment(), packet.at), self.board.una(), self.next);
         (min_rtt, sample)
     }
 }
@@ -100,9 +90,9 @@ mod tests {
 
     use elephan_cc::registry;
 
-    use super::*;
     use crate::engine::Engine;
     use crate::spec::{Detection, HostKind, LossSpec, RecoveryRule, Spec, StackSpec};
+    use crate::time::Time;
 
     thread_local! {
         /// True while senders take the long path only.

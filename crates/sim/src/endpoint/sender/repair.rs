@@ -1,183 +1,216 @@
 //! State of loss recovery.
 
+use crate::endpoint::linux::frto::{FRto, Shown};
+use crate::endpoint::linux::rules::HostRules;
 use crate::endpoint::recovery::Episode;
-use crate::ring::Fifo;
 use crate::time::Time;
 
-/// Phase of loss recovery.
+/// Loss recovery of a sender. `point` is the next new segment at its start: no other recovery begins before all segments
+/// below it are acknowledged.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum State {
+pub enum Repair {
     /// No recovery.
     Open,
-    /// Reduction of the window without a loss: after an ECN echo, or by the algorithm's own decision (Linux's state
-    /// `CWR`). A loss makes it a recovery. Stacks before RACK have no such state.
-    Reduction(Episode),
-    /// Recovery after a loss; in stacks before RACK also the response to an ECN echo.
-    Recovery(Episode),
+    /// Reduction of the window without a loss: after an ECN echo, or by the algorithm's own decision. A loss makes it a
+    /// recovery. Stacks without Linux's rule have no such state.
+    Cwr { episode: Episode, point: u32 },
+    /// Recovery after a loss; in stacks without CWR also the response to an ECN echo. `sends_new` is true while an ACK is
+    /// handled that shows an original while retransmissions are in flight: it releases new data only.
+    Recovery { episode: Episode, point: u32, undo: Option<Undo>, sends_new: bool },
     /// Recovery after a timeout, until all segments outstanding at the timeout are acknowledged.
-    Loss,
+    Loss { point: u32, undo: Option<Undo>, frto: FRto },
 }
 
-/// Loss recovery of a sender.
-#[derive(Debug)]
-pub(super) struct Repair {
-    pub(super) state: State,
-    /// Next new segment at the start of the last recovery or timeout. No new recovery begins before all segments below
-    /// `point` are acknowledged.
-    pub(super) point: u32,
-    /// Send time of the recovery's first retransmission, for the Eifel detection.
-    pub(super) first: Time,
-    /// Lowest segment outstanding at the last timeout.
-    timed_out: Option<u32>,
-    /// True if the recovery may still turn out to be spurious.
-    pub(super) undo_possible: bool,
-    /// True if an undo restores the window: no mark was echoed since the recovery began, and it does not continue a
+/// Evidence that shows a recovery to be spurious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// An ACK of an original.
+    ByOriginal,
+    /// Also any ACK that does not advance: the recovery had ended before it began, since it continues a reduction of which
+    /// all segments are acknowledged, and the ACK echoes a segment from before the retransmission
+    /// (`tcp_try_undo_recovery`).
+    ByAny,
+}
+
+/// State that remains of the recoveries so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Past {
+    /// True if an undo restores the window: no mark was echoed since the last recovery began, and it did not continue a
     /// reduction (`prior_ssthresh`).
-    pub(super) restores: bool,
-    /// True if the recovery had ended before it began: it continues a reduction, of which all segments are acknowledged.
-    /// The next ACK, unless it advances, takes the recovery for spurious, since it echoes a segment from before the
-    /// retransmission (`tcp_try_undo_recovery`).
-    pub(super) is_over: bool,
-    /// True if the timeout may still turn out to be spurious because originals arrive (F-RTO).
-    pub(super) may_be_spurious: bool,
-    /// True while an ACK is handled after which the sender sends new data instead of retransmissions: F-RTO after a
-    /// timeout, or a recovery in which an original arrived while retransmissions are in flight.
-    pub(super) sends_new: bool,
-    /// Retransmissions that the current ACK shows to be lost.
-    pub(super) lost_again: Vec<u32>,
-    /// True while the timer of the reordering window is handled. It sends lost segments and no new data
-    /// (`tcp_rack_reo_timeout`).
-    pub(super) by_timer: bool,
-    /// First segments of the bursts that left at the same time as the burst before them, the lowest first.
-    joints: Fifo<u32>,
+    pub restores: bool,
+    /// Send time of the last recovery's first retransmission (`retrans_stamp`).
+    pub first_resent: Time,
+    /// Lowest segment outstanding at the last timeout.
+    pub timed_out: Option<u32>,
 }
 
 impl Repair {
-    pub(super) fn new() -> Self {
-        Self {
-            state: State::Open,
-            point: 0,
-            first: Time::NEVER,
-            timed_out: None,
-            undo_possible: false,
-            restores: false,
-            is_over: false,
-            may_be_spurious: false,
-            sends_new: false,
-            lost_again: Vec::new(),
-            by_timer: false,
-            joints: Fifo::default(),
-        }
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
     }
 
-    #[inline]
-    pub(super) fn is_open(&self) -> bool {
-        matches!(self.state, State::Open)
+    pub fn is_cwr(&self) -> bool {
+        matches!(self, Self::Cwr { .. })
     }
 
-    #[inline]
-    pub(super) fn is_in_episode(&self) -> bool {
-        self.episode().is_some()
-    }
-
-    #[inline]
-    pub(super) fn is_after_timeout(&self) -> bool {
-        matches!(self.state, State::Loss)
-    }
-
-    #[inline]
-    pub(super) fn is_reduction(&self) -> bool {
-        matches!(self.state, State::Reduction(_))
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::Loss { .. })
     }
 
     /// True if a loss would begin a recovery.
-    #[inline]
-    pub(super) fn is_before_recovery(&self) -> bool {
-        matches!(self.state, State::Open | State::Reduction(_))
+    pub fn is_before_recovery(&self) -> bool {
+        matches!(self, Self::Open | Self::Cwr { .. })
     }
 
     #[inline]
-    pub(super) fn episode(&self) -> Option<&Episode> {
-        match &self.state {
-            State::Reduction(episode) | State::Recovery(episode) => Some(episode),
-            State::Open | State::Loss => None,
+    pub fn episode(&self) -> Option<&Episode> {
+        match self {
+            Self::Cwr { episode, .. } | Self::Recovery { episode, .. } => Some(episode),
+            Self::Open | Self::Loss { .. } => None,
         }
     }
 
     #[inline]
-    pub(super) fn episode_mut(&mut self) -> Option<&mut Episode> {
-        match &mut self.state {
-            State::Reduction(episode) | State::Recovery(episode) => Some(episode),
-            State::Open | State::Loss => None,
+    pub fn episode_mut(&mut self) -> Option<&mut Episode> {
+        match self {
+            Self::Cwr { episode, .. } | Self::Recovery { episode, .. } => Some(episode),
+            Self::Open | Self::Loss { .. } => None,
         }
+    }
+
+    fn point(&self) -> Option<u32> {
+        match *self {
+            Self::Open => None,
+            Self::Cwr { point, .. } | Self::Recovery { point, .. } | Self::Loss { point, .. } => Some(point),
+        }
+    }
+
+    /// The undo of the current recovery, if it is still possible.
+    #[inline(always)]
+    pub fn undo(&self) -> Option<Undo> {
+        match *self {
+            Self::Open | Self::Cwr { .. } => None,
+            Self::Recovery { undo, .. } | Self::Loss { undo, .. } => undo,
+        }
+    }
+
+    /// True if an ACK may show the current recovery to be spurious.
+    #[inline(always)]
+    pub fn may_be_spurious(&self) -> bool {
+        match *self {
+            Self::Open | Self::Cwr { .. } => false,
+            Self::Recovery { undo, .. } => undo.is_some(),
+            Self::Loss { undo, frto, .. } => undo.is_some() || frto != FRto::Off,
+        }
+    }
+
+    /// Excludes an undo of the current recovery.
+    pub fn exclude_undo(&mut self) {
+        if let Self::Recovery { undo, .. } | Self::Loss { undo, .. } = self {
+            *undo = None;
+        }
+    }
+
+    /// The segment below which originals show that the last timeout was spurious, if F-RTO may find that.
+    #[inline(always)]
+    pub fn judged_below(&self) -> Option<u32> {
+        match *self {
+            Self::Loss { point, frto, .. } if frto != FRto::Off => Some(point),
+            _ => None,
+        }
+    }
+
+    /// Takes an ACK after which the segments from `una` to `next` are outstanding. Returns true if F-RTO takes the timeout
+    /// for spurious.
+    pub fn judge(&mut self, una: u32, next: u32, ack: Shown) -> bool {
+        match self {
+            Self::Loss { point, frto, .. } => frto.on_ack(ack, *point, una, next),
+            _ => false,
+        }
+    }
+
+    /// True while an ACK is handled that releases new data instead of retransmissions.
+    #[inline(always)]
+    pub fn sends_new(&self) -> bool {
+        match *self {
+            Self::Open | Self::Cwr { .. } => false,
+            Self::Recovery { sends_new, .. } => sends_new,
+            Self::Loss { frto, .. } => frto == FRto::SendsNew,
+        }
+    }
+
+    /// Lets the current ACK release new data only, in a recovery.
+    pub fn send_new_only(&mut self) {
+        if let Self::Recovery { sends_new, .. } = self {
+            *sends_new = true;
+        }
+    }
+
+    /// Ends the ACK that released new data, the last of which is below `next`. Returns true if F-RTO could send none, so that
+    /// the sender retransmits.
+    pub fn on_sent_new(&mut self, next: u32) -> bool {
+        match self {
+            Self::Recovery { sends_new, .. } => *sends_new = false,
+            Self::Loss { point, frto, .. } => {
+                *frto = if next == *point { FRto::Off } else { FRto::Waits };
+                return *frto == FRto::Off;
+            }
+            Self::Open | Self::Cwr { .. } => {}
+        }
+        false
     }
 
     /// True if an ACK of all segments below `cumulative` ends the state. A reduction ends beyond its last segment, so
     /// that the receiver sees its report (CWR).
-    pub(super) fn ends_at(&self, cumulative: u32) -> bool {
-        !self.is_open() && if self.is_reduction() { cumulative > self.point } else { cumulative >= self.point }
+    pub fn ends_at(&self, cumulative: u32) -> bool {
+        self.point().is_some_and(|point| if self.is_cwr() { cumulative > point } else { cumulative >= point })
     }
 
-    /// Records that the burst that begins with `segment` left at the same time as the burst before it; `una` is the lowest
-    /// segment outstanding.
-    pub(super) fn note_joint(&mut self, segment: u32, una: u32) {
-        while self.joints.front().is_some_and(|&joint| joint <= una) {
-            self.joints.pop();
+    /// Begins a reduction of the window.
+    pub fn reduce(&mut self, episode: Episode, point: u32) {
+        *self = Self::Cwr { episode, point };
+    }
+
+    /// Begins a recovery.
+    pub fn recover(&mut self, episode: Episode, point: u32, undo: Option<Undo>) {
+        *self = Self::Recovery { episode, point, undo, sends_new: self.sends_new() };
+    }
+
+    /// Begins the recovery after a timeout at `now`, whose undo is `undo`, while the segments from `una` to `next` are
+    /// outstanding. In Linux, the timeout may belong to a loss for which the window is already reduced: in a reduction or a
+    /// recovery, or after a timeout since which no ACK has advanced (`tcp_enter_loss`); then the earlier undo remains. A
+    /// timeout may be spurious if no recovery is under way, or if it is repeated (RFC 5682 section 3.1, step 1).
+    pub fn time_out(
+        &mut self,
+        now: Time,
+        (una, next): (u32, u32),
+        undo: Option<Undo>,
+        past: &mut Past,
+        rules: HostRules,
+    ) -> Window {
+        let (is_stuck, is_before) = (past.timed_out == Some(una), self.is_before_recovery());
+        let is_reduced = rules.linux && (is_stuck || !self.is_loss()) && self.point().is_some_and(|point| point > una);
+        let frto = if rules.f_rto && (is_before || is_stuck) { FRto::Waits } else { FRto::Off };
+        let undo = if is_reduced { self.undo().map(|_| Undo::ByOriginal) } else { undo };
+        *self = Self::Loss { point: next, undo, frto };
+        past.timed_out = Some(una);
+        past.restores |= !is_reduced;
+        if is_before || !rules.linux {
+            past.first_resent = now;
         }
-        self.joints.push(segment);
-    }
-
-    /// True if `segment` began a burst, although it left at the same time as the segment before it.
-    pub(super) fn is_joint(&self, segment: u32) -> bool {
-        self.joints.get(self.joints.partition_point(|joint| joint < segment)) == Some(segment)
-    }
-
-    /// True if no ACK has advanced since the last timeout; `una` is the lowest segment outstanding.
-    pub(super) fn is_stuck(&self, una: u32) -> bool {
-        self.timed_out == Some(una)
-    }
-
-    /// True if a timeout would belong to a loss for which the window is already reduced: in a reduction or a recovery,
-    /// or after a timeout since which no ACK has advanced (`tcp_enter_loss`).
-    fn is_reduced(&self, una: u32) -> bool {
-        match self.state {
-            State::Open => false,
-            State::Reduction(_) | State::Recovery(_) => self.point > una,
-            State::Loss => self.is_stuck(una) && self.point > una,
-        }
-    }
-
-    /// Begins the recovery after a timeout at `now`, by Linux's rules; the segments from `una` to `next` are outstanding.
-    /// Returns true if the window is already reduced; an undo is then possible only if it was possible before.
-    pub(super) fn time_out(&mut self, una: u32, next: u32, now: Time, undo_possible: bool) -> bool {
-        let is_reduced = self.is_reduced(una);
-        let first = if self.is_before_recovery() { now } else { self.first };
-        let undo_possible = if is_reduced { self.undo_possible } else { undo_possible };
-        self.restores |= !is_reduced;
-        self.begin(State::Loss, next, first, undo_possible);
-        self.timed_out = Some(una);
-        is_reduced
-    }
-
-    /// Begins a recovery at `now`, after a loss, an echo or a timeout; the segments below `next` have been sent.
-    pub(super) fn begin(&mut self, state: State, next: u32, now: Time, undo_possible: bool) {
-        (self.state, self.point, self.first, self.undo_possible) = (state, next, now, undo_possible);
-        (self.may_be_spurious, self.is_over) = (false, false);
+        if is_reduced { Window::AlreadyReduced } else { Window::Reduced }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Effect of a timeout on the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    Reduced,
+    AlreadyReduced,
+}
 
-    #[test]
-    fn bursts_that_left_together_are_known_until_they_are_acknowledged() {
-        let mut repair = Repair::new();
-        for segment in [2, 4, 6] {
-            repair.note_joint(segment, 0);
-        }
-        assert!(repair.is_joint(4) && !repair.is_joint(5));
-        repair.note_joint(8, 5);
-        assert!(repair.joints.iter().eq(&[6, 8]));
+impl Default for Past {
+    fn default() -> Self {
+        Self { restores: false, first_resent: Time::NEVER, timed_out: None }
     }
 }

@@ -1,57 +1,468 @@
-//! The retransmission timer and the tail loss probe (RFC 6298 section 5, RFC 8985 section 7).
+//! Timers of a sender: the retransmission timer (RFC 6298 section 5), in whose place Linux sets that of the tail loss probe
+//! (RFC 8985 section 7) or that of the reordering window, and the time of the sender's next event.
 
+use crate::endpoint::linux::constants::TCP_TIMEOUT_MIN;
+use crate::endpoint::linux::jiffies::Interrupts;
+use crate::endpoint::linux::rack::Rack;
+use crate::endpoint::read::read;
+use crate::endpoint::rtt::Rtt;
+use crate::spec::{Detection, StackSpec};
 use crate::time::Time;
 
-/// Retransmission timer, stored as the time of its last restart. The time of expiry is computed only when it may be
-/// reached.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RetransmissionTimer {
+/// Timers of a sender. That of retransmissions is stored as the time of its last restart; the time of expiry is computed
+/// only when it may be reached.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timers {
+    /// Time of the sender's next event.
+    next: Time,
+    /// Lower bound of the next time at which a timer other than pacing is due.
+    quiet_until: Time,
+    clock: Interrupts,
+    /// True if the stack has tail loss probes.
+    has_probes: bool,
+    /// Margin of a timer for reordered segments, and of a probe for a single segment, which waits for a delayed ACK.
+    reordering_margin: Time,
+    single_margin: Time,
+    /// Lower bound of the timeout.
+    shortest: Time,
     /// Time of the last restart; [`Time::NEVER`] while no segment is outstanding.
-    pub(super) armed: Time,
+    armed: Time,
     /// `Some` if the timer counts from the transmission of the oldest segment: the time that was left at the restart.
-    pub(super) left: Option<Time>,
+    left: Option<Time>,
     /// True if no tail loss probe was sent since the restart.
-    pub(super) may_probe: bool,
-    /// The segment after the last one that was sent when a tail loss probe left; 0 after an ACK of all these segments,
-    /// a reduction of the window or a timeout. No other probe is sent before (`tlp_high_seq`).
-    pub(super) probed: u32,
-    /// True if the last tail loss probe was a retransmission.
-    pub(super) has_resent_probe: bool,
+    may_probe: bool,
     /// Start of the probe timeout: the last ACK or transmission of new data.
-    pub(super) probe_from: Time,
+    probe_from: Time,
     /// `Some` if a SACK has arrived in a reduction of the window since the restart: the expiry of the probe. Neither the
     /// RTT of the SACKed segment nor a recovery that begins changes it, unless a segment is sent that restarts the timer.
-    pub(super) probe_at: Option<Time>,
+    kept_probe: Option<Time>,
+    /// The segment after the last one that was sent when a tail loss probe left; 0 after an ACK of all these segments,
+    /// a reduction of the window or a timeout. No other probe is sent before (`tlp_high_seq`).
+    probed: u32,
+    /// True if the last tail loss probe was a retransmission.
+    has_resent_probe: bool,
     /// True if new data were sent since the last restart.
-    pub(super) has_sent: bool,
+    has_sent: bool,
     /// True if a transmission restarted the timer, and not an ACK.
-    pub(super) by_sending: bool,
-    /// Additional time until the timeout: whole jiffies until pacing allows a segment (`tcp_pacing_delay`).
-    pub(super) delay: Time,
-    /// The same for the probe.
-    pub(super) probe_delay: Time,
+    by_sending: bool,
+    /// Additional time until the timeout, and until the probe: whole jiffies until pacing allows a segment
+    /// (`tcp_pacing_delay`).
+    delay: Time,
+    probe_delay: Time,
+    /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without this timer. As in Linux, an ACK that
+    /// shows the loss itself does not stop the timer.
+    reordering_due: Time,
+    /// Time at which the timer of the reordering window was last set.
+    reordering_set: Time,
     /// Number of the timer interrupt at which a timer of the sender last expired.
-    pub(super) expired: Option<u64>,
-    /// Lower bound of the timeout.
-    pub(super) shortest: Time,
+    expired: Option<u64>,
 }
 
-impl RetransmissionTimer {
-    pub(super) fn new(shortest: Time) -> Self {
+/// The outstanding segments, on which the expiry of a timer depends.
+#[derive(Clone, Copy, Debug)]
+pub struct Outstanding<'a> {
+    pub una: u32,
+    pub next: u32,
+    /// True if a tail loss probe may be sent: no segment is SACKed or lost, or the window is only reduced.
+    pub may_probe: bool,
+    pub rtt: &'a Rtt,
+    pub rack: &'a Rack,
+}
+
+/// The scoreboard before an ACK: no segment was SACKed, lost or retransmitted, or some were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Before {
+    #[default]
+    Clean,
+    Marked,
+}
+
+/// Segment of a tail loss probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    New,
+    Resent,
+}
+
+/// A timer that expires.
+#[derive(Clone, Copy, Debug)]
+pub enum Expiry {
+    Timeout,
+    Probe,
+}
+
+impl Timers {
+    read!(next: Time);
+
+    /// Timers of a sender that has nothing outstanding, and whose first event is at `next`.
+    pub fn new(stack: &StackSpec, clock: Interrupts, next: Time) -> Self {
         Self {
+            next,
+            clock,
+            has_probes: stack.detection == Detection::Rack,
+            reordering_margin: if stack.hz.is_some() { TCP_TIMEOUT_MIN } else { Time::ZERO },
+            single_margin: Time(stack.min_rto_ps),
+            shortest: Time(stack.min_rto_ps.min(stack.initial_rto_ps)),
             armed: Time::NEVER,
-            left: None,
-            may_probe: false,
-            probed: 0,
-            has_resent_probe: false,
-            probe_from: Time::ZERO,
-            probe_at: None,
-            has_sent: false,
-            by_sending: false,
-            delay: Time::ZERO,
-            probe_delay: Time::ZERO,
-            expired: None,
-            shortest,
+            reordering_due: Time::NEVER,
+            reordering_set: Time::NEVER,
+            ..Self::default()
         }
+    }
+
+    /// True if only pacing is due, whose timer is set to `paced`.
+    pub fn is_only_paced(&self, paced: Time) -> bool {
+        self.next == paced && self.next < self.quiet_until
+    }
+
+    /// Ensures an event at `at` or earlier other than pacing.
+    #[inline(always)]
+    pub fn wake_by(&mut self, at: Time) {
+        self.quiet_until = self.quiet_until.min(at);
+        self.next = self.next.min(at);
+    }
+
+    /// Ensures an event at `at` or earlier for pacing.
+    pub fn wake_paced(&mut self, at: Time) {
+        self.next = self.next.min(at);
+    }
+
+    /// Sets the next event to that of pacing, if no other is due before. Returns false otherwise.
+    #[inline(always)]
+    pub fn stays_paced(&mut self, paced: Time) -> bool {
+        self.next = if paced < self.quiet_until { paced } else { self.next };
+        paced < self.quiet_until
+    }
+
+    /// Updates the time of the next event at `now`: that of a timer, or of pacing, or the earliest of all `others`.
+    #[inline(always)]
+    pub fn set_next(&mut self, now: Time, others: Time, paced: Time, o: Outstanding<'_>) {
+        let due = self.probe_due(o).min(self.timeout_due(o)).min(self.reordering_due);
+        // A timeout that became shorter after the timer was armed may be overdue; the timer then expires now, not in
+        // the past.
+        self.quiet_until = others.min(due).max(now);
+        self.next = self.quiet_until.min(paced);
+    }
+
+    /// True at the expiry of the timer of the reordering window.
+    pub fn takes_reordering(&mut self, now: Time) -> bool {
+        let is_due = self.reordering_due <= now;
+        if is_due {
+            self.reordering_due = Time::NEVER;
+            self.on_expiry(now);
+        }
+        is_due
+    }
+
+    /// The timer of the oldest segment, at its expiry.
+    pub fn take_expiry(&mut self, now: Time, o: Outstanding<'_>) -> Option<Expiry> {
+        let (timeout, probe) = (self.timeout_due(o), self.probe_due(o));
+        if timeout.min(probe) > now {
+            return None;
+        }
+        self.on_expiry(now);
+        Some(if timeout <= now { Expiry::Timeout } else { Expiry::Probe })
+    }
+
+    /// Records that a timer expires; timers that are set before the next interrupt depend on it.
+    fn on_expiry(&mut self, now: Time) {
+        self.expired = (self.clock.jiffy > Time::ZERO).then(|| self.clock.count(now));
+    }
+
+    /// Restarts the retransmission timer; pacing delays the next segment by `delay`.
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(target_arch = "wasm32"), inline)]
+    pub fn arm(&mut self, now: Time, delay: Time, o: Outstanding<'_>) {
+        (self.armed, self.probe_from, self.has_sent) = (now, now, false);
+        (self.left, self.by_sending, self.reordering_due, self.kept_probe) = (None, false, Time::NEVER, None);
+        (self.delay, self.probe_delay) = (delay, delay);
+        if self.has_probes {
+            self.may_probe = o.rtt.srtt() > 0.0;
+        }
+        self.wake_by(self.earliest_repair(now, o));
+    }
+
+    /// Restarts the timer where it replaces that of the reordering window or of a probe: if no probe follows, the timeout
+    /// then counts from the transmission of the oldest segment (`tcp_rearm_rto`).
+    pub fn replace(&mut self, now: Time, delay: Time, o: Outstanding<'_>) {
+        self.arm(now, delay, o);
+        if !self.has_probe(o) {
+            self.count_from_transmission(now, o);
+        }
+    }
+
+    /// Restarts the timer after an ACK that moves the left edge of the window, where the scoreboard was as `before`. An ACK
+    /// that has set the timer of the reordering window keeps it.
+    #[inline(never)]
+    pub fn on_ack(&mut self, now: Time, delay: Time, before: Before, o: Outstanding<'_>) {
+        let waits = self.reordering_due < Time::NEVER;
+        if waits && self.reordering_set == now {
+            return;
+        }
+        if waits || (before == Before::Clean && self.may_probe) || self.kept_probe.is_some() {
+            self.replace(now, delay, o);
+        } else {
+            self.arm(now, delay, o);
+        }
+    }
+
+    /// Takes an ACK that restarts nothing: the RTT estimate may have shrunk, and with it the time until a probe.
+    pub fn on_other_ack(&mut self, now: Time, o: Outstanding<'_>) {
+        self.quiet_until = self.quiet_until.min(self.earliest_repair(now, o));
+    }
+
+    /// Restarts the retransmission timer of a sender that has no timers of Linux.
+    #[inline(always)]
+    pub fn arm_plainly(&mut self, now: Time, o: Outstanding<'_>) {
+        (self.armed, self.by_sending) = (now, false);
+        self.wake_by(self.earliest_repair(now, o));
+    }
+
+    /// Stops the timers when no segment is outstanding any more.
+    pub fn stop(&mut self) {
+        (self.armed, self.reordering_due) = (Time::NEVER, Time::NEVER);
+    }
+
+    /// Records that a transmission has restarted the timer.
+    pub fn on_armed_by_sending(&mut self) {
+        self.by_sending = true;
+    }
+
+    /// Takes a transmission of new data.
+    #[inline(always)]
+    pub fn on_new_data(&mut self, now: Time) {
+        (self.probe_from, self.has_sent) = (now, true);
+    }
+
+    /// True if the expiry of a probe is kept.
+    pub fn keeps_probe(&self) -> bool {
+        self.kept_probe.is_some()
+    }
+
+    /// Replaces a kept probe by the timeout where new data are sent and no probe may follow.
+    #[cold]
+    pub fn drop_probe(&mut self, now: Time, o: Outstanding<'_>) {
+        self.kept_probe = None;
+        if !self.has_probe(o) {
+            self.count_from_transmission(now, o);
+        }
+    }
+
+    /// Takes a burst at `now`, after which pacing delays the next segment by `delay`, and with it the timers that the burst
+    /// has started.
+    pub fn on_burst(&mut self, now: Time, delay: Time) {
+        if self.by_sending && self.armed == now {
+            (self.delay, self.probe_delay) = (delay, delay);
+        }
+        if self.has_sent && self.probe_from == now {
+            self.probe_delay = delay;
+        }
+    }
+
+    /// Takes a timeout: neither a probe nor the timer of the reordering window is left.
+    pub fn on_timeout(&mut self) {
+        (self.reordering_due, self.probed) = (Time::NEVER, 0);
+    }
+
+    /// Takes the retransmission after a timeout, whose timer pacing does not delay (`tcp_retransmit_timer`).
+    pub fn on_resent_after_timeout(&mut self) {
+        (self.delay, self.probe_delay) = (Time::ZERO, Time::ZERO);
+    }
+
+    /// Sets the timer of the reordering window, which ends in `wait` (`tcp_rack_mark_lost`), in place of a probe.
+    pub fn await_reordered(&mut self, now: Time, wait: Time) {
+        (self.reordering_due, self.reordering_set) = (self.expiry(now, wait.later(self.reordering_margin)), now);
+        self.kept_probe = None;
+        self.wake_by(self.reordering_due);
+    }
+
+    /// Stops the timer of the reordering window.
+    pub fn stop_reordering(&mut self) {
+        self.reordering_due = Time::NEVER;
+    }
+
+    /// True if the timer of the reordering window is set.
+    pub fn awaits_reordered(&self) -> bool {
+        self.reordering_due < Time::NEVER
+    }
+
+    /// True if a tail loss probe may be sent at its expiry; if the last one is not acknowledged, the timer becomes that of the
+    /// timeout.
+    pub fn takes_probe(&mut self, now: Time, o: Outstanding<'_>) -> bool {
+        if self.probed > 0 {
+            self.count_from_transmission(now, o);
+            return false;
+        }
+        self.may_probe = false;
+        true
+    }
+
+    /// Takes a tail loss probe, of the segments below `next`.
+    pub fn on_probe(&mut self, next: u32, probe: Probe) {
+        (self.by_sending, self.probed, self.has_resent_probe) = (true, next, probe == Probe::Resent);
+    }
+
+    /// Takes the left edge of the window: an ACK of all segments below ends the probe.
+    #[inline(always)]
+    pub fn on_advance(&mut self, una: u32) {
+        if una >= self.probed {
+            self.probed = 0;
+        }
+    }
+
+    /// Forgets the last probe.
+    pub fn forget_probe(&mut self) {
+        self.probed = 0;
+    }
+
+    /// True if a report of a duplicate below `past` is for a tail loss probe.
+    pub fn is_probe(&self, past: u32) -> bool {
+        self.probed > 0 && self.probed == past
+    }
+
+    /// Retransmissions that are probes not yet acknowledged.
+    pub fn resent_probes(&self) -> u32 {
+        u32::from(self.has_resent_probe && self.probed > 0)
+    }
+
+    /// Keeps the expiry of a probe in a reduction of the window, before an ACK with SACKs changes the RTT.
+    pub fn keep_probe(&mut self, o: Outstanding<'_>) {
+        if self.kept_probe.is_none() && self.has_probe(o) {
+            let due = self.probe_due(o);
+            self.kept_probe = Some(due);
+            self.wake_by(due);
+        }
+    }
+
+    /// Expiry of the retransmission timer, unless an event restarts it. A probe comes before a timeout.
+    fn timeout_due(&self, o: Outstanding<'_>) -> Time {
+        if self.armed == Time::NEVER || self.has_probe(o) {
+            return Time::NEVER;
+        }
+        let wait = self.left.unwrap_or_else(|| o.rtt.timeout());
+        self.expiry(self.armed, wait.later(self.delay))
+    }
+
+    /// True if the next timer of the oldest segment is a tail loss probe.
+    fn has_probe(&self, o: Outstanding<'_>) -> bool {
+        self.armed < Time::NEVER && ((self.may_probe && o.may_probe) || self.kept_probe.is_some())
+    }
+
+    /// Time of a tail loss probe, unless an event restarts its timer (RFC 8985 section 7.2): the earlier of two times.
+    /// One is two round trips after the last ACK or transmission, the other is the expiry of the retransmission timer.
+    fn probe_due(&self, o: Outstanding<'_>) -> Time {
+        if !self.has_probe(o) {
+            return Time::NEVER;
+        }
+        if let Some(kept) = self.kept_probe {
+            return kept;
+        }
+        let margin = if o.next - o.una == 1 { self.single_margin } else { TCP_TIMEOUT_MIN };
+        let two_round_trips = o.rtt.twice_smoothed().later(margin);
+        let timeout = o.rtt.timeout();
+        // After an ACK, the timer begins anew. After a transmission, the timer counts from the transmission of the
+        // oldest segment (tcp_rto_delta_us).
+        let oldest = if self.has_sent { o.rack.sent(o.una) } else { None };
+        let left = oldest.map_or(timeout, |sent| sent.later(timeout).since(self.probe_from));
+        let wait = if left > Time::ZERO { two_round_trips.min(left) } else { two_round_trips };
+        self.expiry(self.probe_from, wait.later(self.probe_delay))
+    }
+
+    fn expiry(&self, from: Time, wait: Time) -> Time {
+        self.clock.expiry_after(self.expired, from, wait)
+    }
+
+    /// Lets the timeout count from the transmission of the oldest segment.
+    #[inline(never)]
+    fn count_from_transmission(&mut self, now: Time, o: Outstanding<'_>) {
+        let Some(sent) = o.rack.sent(o.una).filter(|_| o.una < o.next) else { return };
+        let left = sent.later(o.rtt.timeout()).since(now).max(Time::MICROSECOND);
+        (self.left, self.may_probe) = (Some(left), false);
+        self.wake_by(self.earliest_repair(now, o));
+    }
+
+    /// A lower bound of the time of a timeout or a probe, since the next event may be early but never late. The timeout is
+    /// at least `min_rto`, and two smoothed RTTs are at least twice the smallest RTT (before the first sample, the
+    /// handshake's RTT). A timeout that counts from the transmission of the oldest segment is earlier than a timeout
+    /// that counts from the last ACK, by at most the excess of the latest RTT over the smoothed RTT.
+    #[inline]
+    fn earliest_repair(&self, now: Time, o: Outstanding<'_>) -> Time {
+        let timeout = self.armed.later(self.left.unwrap_or(self.shortest));
+        if !self.may_probe {
+            return timeout;
+        }
+        let excess = o.rtt.latest().unwrap_or_default().since(o.rtt.smoothed());
+        let timeout =
+            if excess > Time::ZERO { timeout.since(excess.later(Time::MICROSECOND)).max(now) } else { timeout };
+        timeout.min(self.probe_from.later(o.rtt.twice_smallest()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::endpoint::bench::{Bench, us};
+    use crate::packet::Packet;
+    use crate::time::Time;
+
+    #[test]
+    fn a_timeout_that_replaces_another_timer_counts_from_the_transmission() {
+        let mut bench = Bench::start(5, 10_000, None);
+        bench.arrive(0, 2, Some((2, 3)), 10_010);
+        let (timers, outstanding) = bench.sender.timers();
+        timers.arm(us(30_000), Time::ZERO, outstanding);
+        let whole = timers.timeout_due(outstanding);
+        timers.replace(us(30_000), Time::ZERO, outstanding);
+        let rest = timers.timeout_due(outstanding);
+        // Timers end at interrupts, every 4 ms.
+        assert!((whole - rest).0.abs_diff(us(30_000).0) <= us(4_000).0, "{whole:?} {rest:?}");
+    }
+
+    #[test]
+    fn new_data_end_the_wait_for_reordered_segments_unless_some_are_sacked() {
+        let mut bench = Bench::start_reno(10, 10_000);
+        let waits = |bench: &mut Bench| {
+            bench.sender.timers.reordering_due = us(20_000);
+            bench.sender.send_new(1, us(10_200), &mut bench.wire);
+            bench.sender.timers.awaits_reordered()
+        };
+        assert!(!waits(&mut bench), "the timer of the probe replaces the other timer");
+        bench.arrive(0, 1, Some((1, 2)), 10_100);
+        assert!(waits(&mut bench), "in disorder no probe is set");
+    }
+
+    #[test]
+    fn pacing_delays_the_timers_by_whole_jiffies() {
+        let mut bench = Bench::start_bbr(10, 10_000);
+        let delays = |bench: &mut Bench| {
+            bench.sender.arm(us(20_000));
+            (bench.sender.timers.delay, bench.sender.timers.probe_delay)
+        };
+        assert_eq!(delays(&mut bench), (Time::ZERO, Time::ZERO));
+        let mut reno = Bench::start_reno(10, 10_000);
+        for bench in [&mut bench, &mut reno] {
+            // The next segment may leave after 11 ms.
+            bench.sender.pace.limit(1.0 / 0.011, 1);
+            bench.sender.pace.on_segment(us(20_000));
+        }
+        assert_eq!(delays(&mut bench), (us(8000), us(8000)), "two of 2.75 jiffies");
+        assert_eq!(delays(&mut reno).0, Time::ZERO, "a sender without pacing");
+    }
+
+    #[test]
+    fn the_timer_of_the_reordering_window_waits_for_retransmissions_too() {
+        let mut bench = Bench::start(30, 10_000, None);
+        for segment in 1..30 {
+            bench.arrive(0, segment, Some((1, segment + 1)), 9990 + 10 * u64::from(segment));
+        }
+        assert_eq!(bench.retransmitted(), [0]);
+        bench.sender.rack.on_overtaken(0, 1);
+        // The last segment left after the retransmission of segment 0.
+        let last = bench.wire.sent.last().map_or(0, Packet::segment);
+        bench.arrive(0, last, Some((1, last + 1)), 20_290);
+        assert_eq!(bench.retransmitted(), [0]);
+        let due = bench.sender.timers.reordering_due;
+        assert!(due < Time::NEVER);
+        bench.sender.give_up_waiting(due, &mut bench.wire);
+        assert_eq!(bench.retransmitted()[..2], [0, 0]);
     }
 }

@@ -4,12 +4,9 @@ use elephan_cc::linux::{self, Restart};
 use elephan_cc::{Algorithm, Event, Router, Sent};
 
 use super::core::Sender;
-use super::pace::Limit;
 use crate::application::SMALL_BURST;
 use crate::endpoint::boundary::Outlet;
 use crate::packet::{BYTES_PER_PACKET, Packet, flag};
-use crate::prefetch;
-use crate::ring::MOST_INHERITED;
 use crate::sidecar::Header;
 use crate::time::Time;
 
@@ -19,38 +16,8 @@ const RECORD_BYTES: u64 = 26;
 const SAMPLED_RECORD_BYTES: u64 = 140;
 
 impl Sender {
-    /// Size of the sender's packets, bytes.
-    #[must_use]
-    pub fn packet_bytes(&self) -> u16 {
-        self.bytes
-    }
-
-    /// Takes over the memory of a sender that has ended, so that thousands of short transfers need not allocate it.
-    pub fn inherit(&mut self, old: &mut Self) {
-        self.board.inherit(&mut old.board);
-        if self.rack.sent_at.capacity() == 0 && old.rack.sent_at.capacity() <= MOST_INHERITED {
-            // The contents of the ring are never read before they are written.
-            self.rack.sent_at = std::mem::take(&mut old.rack.sent_at);
-        }
-    }
-
-    /// Prefetches one half of the sender's struct; `part` is 0 or 1.
-    #[inline(always)]
-    pub fn fetch_part(&self, part: usize) {
-        prefetch::part(self, part * size_of::<Self>() / 2, size_of::<Self>() / 2);
-    }
-
-    /// Prefetches the data behind the sender's pointers, for the sender's next turn.
-    #[inline(always)]
-    pub fn fetch_behind(&self) {
-        for segment in [self.board.una(), self.next] {
-            let (times, place) = self.rack.sent_at.place(segment.into());
-            prefetch::element(times, place);
-        }
-    }
-
     #[inline]
-    pub(super) fn allowance(&self) -> u32 {
+    pub(in crate::endpoint) fn allowance(&self) -> u32 {
         match self.repair.episode() {
             Some(episode) if !self.needs.own_recovery => episode.allowance(),
             Some(_) => (self.algorithm.window() as u32).max(1),
@@ -58,13 +25,14 @@ impl Sender {
         }
     }
 
-    /// Sends the segments that the window allows: lost segments first, then new data.
+    /// Sends the segments that the window allows, after an event that may have changed it: lost segments first, then new
+    /// data.
     #[cfg_attr(target_arch = "wasm32", inline(never))]
     #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-    pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
+    pub(in crate::endpoint) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         if self.pace.is_active() {
             self.transmit_paced(now, out);
-        } else if self.bursts.active {
+        } else if self.buffer.is_offloaded() {
             self.transmit_in_bursts(None, now, out);
         } else {
             self.transmit_unpaced(now, out);
@@ -73,19 +41,84 @@ impl Sender {
 
     /// Sends the segments that the window allows, without pacing.
     #[inline(always)]
-    pub(super) fn transmit_unpaced(&mut self, now: Time, out: &mut impl Outlet) {
-        if self.is_plain_sailing() {
-            let in_flight = self.next - self.board.una();
-            self.transmit_plainly(self.window_room(in_flight), in_flight, now, out);
-        } else {
-            self.transmit_with_care(now, out);
+    fn transmit_unpaced(&mut self, now: Time, out: &mut impl Outlet) {
+        let in_flight = self.board.in_flight(self.next);
+        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
+        self.transmit_room(room, in_flight, now, out);
+    }
+
+    /// Sends the segments that the window and the pacing rate allow, after an event that may have changed either.
+    #[inline(never)]
+    fn transmit_paced(&mut self, now: Time, out: &mut impl Outlet) {
+        self.pace.stop();
+        match self.socket(self.next).rate() {
+            Some(rate) => {
+                self.pace.limit(rate, self.allowance());
+                self.release(now, out);
+            }
+            None => self.transmit_unpaced(now, out),
         }
     }
 
-    /// New segments that the window of a sender that repairs nothing allows beside `in_flight` segments.
+    /// Sends the segments that are due by the pacing timer. The limits may have changed since the last event in two
+    /// cases: the algorithm handles each sent segment, or the sender sends bursts, whose rate depends on the data in
+    /// flight.
+    #[inline(never)]
+    pub(super) fn transmit_due(&mut self, now: Time, out: &mut impl Outlet) {
+        if self.needs.sends || self.buffer.is_offloaded() {
+            return self.transmit_paced(now, out);
+        }
+        self.pace.stop();
+        self.release(now, out);
+    }
+
+    /// Sends the segments or the bursts that the last limits allow.
     #[inline(always)]
-    pub(super) fn window_room(&self, in_flight: u32) -> u32 {
-        (self.stats.cwnd as u32).max(1).saturating_sub(in_flight).min(self.max_burst)
+    fn release(&mut self, now: Time, out: &mut impl Outlet) {
+        loop {
+            let in_flight = self.board.in_flight(self.next);
+            let room = self.pace.allowance().saturating_sub(in_flight);
+            if room > 0 && now < self.pace.next() && (self.next < self.end || self.board.lost() > 0) {
+                // The window and the application would allow more segments, so pacing is the limit.
+                self.timers.wake_paced(self.pace.wait());
+                return self.set_limit(Limit::Window);
+            }
+            let is_offloaded = self.buffer.is_offloaded();
+            let sent = if is_offloaded {
+                self.transmit_in_bursts(Some(1), now, out)
+            } else {
+                self.transmit_room(room.min(1), in_flight, now, out)
+            };
+            if sent == 0 {
+                return;
+            }
+            if is_offloaded {
+                self.note_burst(sent, now);
+            } else {
+                self.pace.on_segment(now);
+            }
+            if self.needs.sends {
+                self.pace.allow(self.allowance());
+            }
+        }
+    }
+
+    /// Records a burst of `segments` that leaves at `now`. With pacing, the next burst leaves later, and so do the timers
+    /// that the burst has started.
+    pub(in crate::endpoint) fn note_burst(&mut self, segments: u32, now: Time) {
+        if self.pace.on_burst(now, segments, self.stats.totals.sent) {
+            self.timers.on_burst(now, self.pace.delay(now));
+        }
+    }
+
+    /// Sends at most `room` segments while `in_flight` segments are in flight. Returns the number of segments sent.
+    #[inline(always)]
+    fn transmit_room(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
+        if self.is_plain_sailing() {
+            self.transmit_plainly(room, in_flight, now, out)
+        } else {
+            self.transmit_with_care(room, in_flight, now, out)
+        }
     }
 
     /// Fast path of [`Sender::transmit_room`]: no segment must be repaired or counted.
@@ -98,10 +131,38 @@ impl Sender {
         sent
     }
 
+    /// Slow path of [`Sender::transmit_room`]: some segments may have to be repaired or counted.
+    #[inline(never)]
+    fn transmit_with_care(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
+        let mut sent = 0;
+        let held_back = self.holds_back();
+        if !held_back && room > 0 {
+            if self.board.has_unrepaired() && !self.repair.sends_new() {
+                sent = self.repair(room, Batch::Any, now, out);
+            }
+            if sent < room && !self.by_timer {
+                sent += self.send_new(room - sent, now, out);
+            }
+        }
+        let by_window = sent == room || held_back || self.by_timer;
+        let limit = if by_window { Limit::Window } else { self.other_limit(now) };
+        self.set_limit(limit);
+        self.window_use.note_in_flight(in_flight + sent);
+        if let Some(episode) = self.repair.episode_mut() {
+            episode.on_sent(sent);
+        }
+        sent
+    }
+
+    /// True if the first duplicate ACKs release no segments (RFC 3042 lets them).
+    pub(in crate::endpoint) fn holds_back(&self) -> bool {
+        self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open()
+    }
+
     /// Limit of a sender whose window would allow more segments: the receiver or the application. Only the application's
     /// limit excludes delivery rates, unless the algorithm asks for both: with data left, the sender is not
     /// application-limited (draft-cheng-iccrg-delivery-rate-estimation-02, 3.4).
-    pub(super) fn other_limit(&mut self, now: Time) -> Limit {
+    pub(in crate::endpoint) fn other_limit(&mut self, now: Time) -> Limit {
         let has_data = self.next < self.end && now < self.stop;
         if !has_data || self.needs.receiver_limits {
             if let Some(sampler) = &mut self.sampler {
@@ -112,57 +173,24 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn set_limit(&mut self, limit: Limit) {
+    fn set_limit(&mut self, limit: Limit) {
         self.window_use.stopped(limit == Limit::Window);
-        self.stats.note_send(limit == Limit::Receiver);
+        self.stats.note_send();
+        if limit == Limit::Receiver {
+            self.stats.note_receiver_limited();
+        }
     }
 
-    /// Slow path: sends the segments that the window allows while some segments may have to be repaired or counted.
-    /// Returns the number of segments sent.
+    /// Retransmits up to `room` lost segments. Returns the number of retransmissions.
     #[inline(never)]
-    pub(super) fn transmit_with_care(&mut self, now: Time, out: &mut impl Outlet) -> u32 {
-        let in_flight = self.board.in_flight(self.next);
-        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
-        self.transmit_room(room, in_flight, now, out)
-    }
-
-    /// Sends at most `room` segments while `in_flight` segments are in flight. Returns the number of segments sent.
-    #[inline(always)]
-    pub(super) fn transmit_room(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) -> u32 {
-        if self.is_plain_sailing() {
-            return self.transmit_plainly(room, in_flight, now, out);
-        }
-        let held_back = self.board.sacked() > 0 && !self.stack.limited_transmit && self.repair.is_open();
-        let mut sent = 0;
-        if !held_back && room > 0 {
-            if self.board.has_unrepaired() && !self.repair.sends_new {
-                sent = self.repair(room, false, now, out);
-            }
-            if sent < room && !self.repair.by_timer {
-                sent += self.send_new(room - sent, now, out);
-            }
-        }
-        let limit =
-            if sent == room || held_back || self.repair.by_timer { Limit::Window } else { self.other_limit(now) };
-        self.set_limit(limit);
-        self.window_use.note_in_flight(in_flight + sent);
-        if let Some(episode) = self.repair.episode_mut() {
-            episode.on_sent(sent);
-        }
-        sent
-    }
-
-    /// Retransmits up to `room` lost segments. Returns the number of retransmissions. With `one_buffer`, all of them are
-    /// adjacent and were sent last in the same burst, as the data of one buffer in Linux.
-    #[inline(never)]
-    pub(super) fn repair(&mut self, room: u32, one_buffer: bool, now: Time, out: &mut impl Outlet) -> u32 {
+    pub(in crate::endpoint) fn repair(&mut self, room: u32, batch: Batch, now: Time, out: &mut impl Outlet) -> u32 {
         let mut sent = 0;
         let mut last = None;
         while sent < room {
             let Some(segment) = self.board.next_to_repair() else { break };
-            if one_buffer {
-                let sent_at = self.rack.sent_at.get(segment.into());
-                let continues = |last| last == (segment.wrapping_sub(1), sent_at) && !self.repair.is_joint(segment);
+            if batch == Batch::OneBuffer {
+                let sent_at = self.rack.sent(segment);
+                let continues = |last| last == (segment.wrapping_sub(1), sent_at) && !self.buffer.is_joint(segment);
                 if last.is_some_and(|last| !continues(last)) {
                     break;
                 }
@@ -174,25 +202,23 @@ impl Sender {
             self.stats.totals.retransmits += 1;
             self.emit(segment, self.marks.on_retransmission(), now, out);
             sent += 1;
-            if self.rules.timer_restart && segment == self.board.una() && self.rack.reorder_due == Time::NEVER {
+            if self.rules.timer_restart && segment == self.board.una() && !self.timers.awaits_reordered() {
                 // Linux also restarts the timer here (`tcp_xmit_retransmit_queue`); otherwise the ACK may arrive after
                 // the timeout.
                 self.arm(now);
-                self.timeout.by_sending = true;
+                self.timers.on_armed_by_sending();
             }
         }
         sent
     }
 
     /// One past the last of up to `room` new segments that the receiver and the application allow.
-    #[inline(always)]
-    pub(super) fn past_new(&self, room: u32) -> u32 {
-        self.next.saturating_add(room).min(self.end).min(self.board.una() + self.receive_window)
+    pub(in crate::endpoint) fn past_new(&self, room: u32) -> u32 {
+        self.next.saturating_add(room).min(self.end).min(self.board.una() + self.announced.window())
     }
 
     /// True if the memory has room for the new segments below `past`, which leave at once. Otherwise the run ends.
-    #[inline(always)]
-    pub(super) fn has_memory_for(&self, past: u32, out: &mut impl Outlet) -> bool {
+    pub(in crate::endpoint) fn has_memory_for(&self, past: u32, out: &mut impl Outlet) -> bool {
         past <= self.next.saturating_add(SMALL_BURST) || out.has_room_for(self.packets_of_memory(past))
     }
 
@@ -209,7 +235,7 @@ impl Sender {
     /// segments sent.
     #[cfg_attr(target_arch = "wasm32", inline(never))]
     #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-    pub(super) fn send_new(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> u32 {
+    pub(in crate::endpoint) fn send_new(&mut self, room: u32, now: Time, out: &mut impl Outlet) -> u32 {
         let una = self.board.una();
         if now >= self.stop {
             return 0;
@@ -220,24 +246,23 @@ impl Sender {
         }
         if una == self.next {
             self.arm(now);
-            self.timeout.by_sending = true;
+            self.timers.on_armed_by_sending();
         }
-        if self.timeout.probe_at.is_some() {
-            self.drop_probe(now);
+        if self.timers.keeps_probe() {
+            let (timers, outstanding) = self.timers();
+            timers.drop_probe(now, outstanding);
         }
-        (self.timeout.probe_from, self.timeout.has_sent) = (now, true);
-        if self.rack.reorder_due < Time::NEVER && (self.repair.is_reduction() || self.is_plain_sailing()) {
+        self.timers.on_new_data(now);
+        if self.timers.awaits_reordered() && (self.repair.is_cwr() || self.is_plain_sailing()) {
             // The timer of the probe replaces that of the reordering window (`tcp_schedule_loss_probe`).
-            self.rack.reorder_due = Time::NEVER;
+            self.timers.stop_reordering();
         }
         self.note_restart(now);
         let first = self.next;
-        if self.stack.time_one_segment && self.timed.is_none() {
-            self.timed = Some((first, now));
-        }
+        self.rtt.on_sent(first, now);
         self.board.reserve(past);
         let mut flags = self.marks.on_first();
-        if self.bursts.pushes {
+        if self.buffer.pushes() {
             self.emit_pushing(past, flags, now, out);
             return past - first;
         }
@@ -279,7 +304,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    pub(super) fn emit(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) {
+    pub(in crate::endpoint) fn emit(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) {
         let header = if self.remembers { self.remember(segment, flags, now, out) } else { 0 };
         // Only a sender without congestion headers echoes timestamps.
         let extra = header | self.timestamps.latest();
@@ -287,15 +312,12 @@ impl Sender {
         let mut at = now;
         if self.departures.is_jittered() {
             at = self.departures.next(now);
-            if self.log.is_some() {
-                self.log_sent(segment, flags, at, now);
-            }
+            self.log_sent(segment, flags, at, now);
         }
         out.send(Packet::new(at, now, self.flow, segment, self.bytes_of(segment), flags, extra));
     }
 
     /// Size of a segment on the wire, bytes.
-    #[inline(always)]
     pub(super) fn bytes_of(&self, segment: u32) -> u16 {
         self.bytes - self.announced.missing_in(segment) as u16
     }
@@ -306,16 +328,14 @@ impl Sender {
     pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) -> u32 {
         let windows = self.needs.window_at_send;
         let una = u64::from(self.board.una());
-        if self.rack.keeps_times {
-            self.rack.sent_at.set(una, segment.into(), now);
-        }
+        self.rack.on_sent(self.board.una(), segment, now);
         if windows {
             self.sent_window.set(una, segment.into(), self.stats.cwnd as f32);
         }
         if self.watches {
             let in_flight = self.board.in_flight(self.next);
             if let Some(sampler) = &mut self.sampler {
-                sampler.on_sent(segment.into(), una, in_flight, now.later(self.stack.phase).0);
+                sampler.on_sent(segment.into(), una, in_flight, self.clock.clock(now).0);
             }
             if self.needs.sends {
                 let retransmission = flags & flag::RETRANSMIT != 0;
@@ -323,7 +343,7 @@ impl Sender {
                 let now = self.host_seconds(now);
                 self.algorithm.on_event(&Event::Sent(Sent { now, in_flight, retransmission }));
             }
-            if self.log.is_some() && !self.departures.is_jittered() {
+            if !self.departures.is_jittered() {
                 self.log_sent(segment, flags, now, now);
             }
             if self.needs.router == Some(Router::Xcp) {
@@ -340,5 +360,64 @@ impl Sender {
         let (spacing, feedback) = (asked.rtt / asked.window, asked.increase * f64::from(self.bytes));
         let header = Header { rtt: asked.rtt, spacing, feedback };
         out.beside().headers().map_or(0, |headers| headers.put(header))
+    }
+
+    /// Logs a segment that leaves at `at`, with the timestamp `now`, if there is a log.
+    #[inline(always)]
+    fn log_sent(&mut self, segment: u32, flags: u8, at: Time, now: Time) {
+        if self.log.is_some() {
+            let packet = Packet::new(at, now, self.flow, segment, self.bytes_of(segment), flags, 0);
+            let state = self.state_of_log();
+            self.log.iter_mut().for_each(|log| log.on_sent(&packet, state));
+        }
+    }
+}
+
+/// Segments that leave together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batch {
+    Any,
+    /// Segments that are adjacent and were sent last in the same burst, as the data of one buffer in Linux.
+    OneBuffer,
+}
+
+/// Reason for the end of a send loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Window,
+    Receiver,
+    Application,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Limit;
+    use crate::endpoint::bench::{Bench, us};
+
+    #[test]
+    fn the_timer_of_the_reordering_window_sends_no_new_data() {
+        let mut bench = Bench::start_reno(10, 10_000);
+        bench.sender.stats.cwnd = 20.0;
+        bench.sender.by_timer = true;
+        bench.sender.transmit(us(10_100), &mut bench.wire);
+        assert_eq!(bench.wire.sent.len(), 10);
+        bench.sender.by_timer = false;
+        bench.sender.transmit(us(10_100), &mut bench.wire);
+        assert!(bench.wire.sent.len() > 10);
+    }
+
+    #[test]
+    fn a_sender_that_waits_for_the_receiver_is_not_limited_by_its_application() {
+        for (limit, has_data) in [(Limit::Receiver, true), (Limit::Application, false)] {
+            let mut bench = Bench::start_bbr(10, 10_000);
+            let sent = bench.sender.next;
+            bench.sender.end = if has_data { sent + 5 } else { sent };
+            assert_eq!(bench.sender.other_limit(us(10_000)), limit);
+            bench.sender.end = sent + 5;
+            assert_eq!(bench.sender.send_new(1, us(10_000), &mut bench.wire), 1);
+            bench.acknowledge(sent + 1, 20_000);
+            let sample = bench.sender.sampler.as_ref().and_then(|sampler| sampler.sample()).expect("one is delivered");
+            assert_eq!(sample.app_limited, limit == Limit::Application);
+        }
     }
 }

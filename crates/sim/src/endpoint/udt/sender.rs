@@ -304,11 +304,14 @@ impl UdtSender {
             let (has_new, has_lost) = (self.has_new(now), !self.lost.is_empty());
             if !has_new && !has_lost {
                 let more = self.next < self.end && now < self.stop;
-                self.stats.note_send(more && self.next >= self.receive_limit());
+                self.stats.note_send();
+                if more && self.next >= self.receive_limit() {
+                    self.stats.note_receiver_limited();
+                }
                 return;
             }
             if now < self.pace {
-                self.stats.note_send(false);
+                self.stats.note_send();
                 self.wake = self.pace;
                 return;
             }

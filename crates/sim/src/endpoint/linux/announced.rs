@@ -5,8 +5,10 @@
 //! up to the next multiple of the unit (`__tcp_select_window`). The window is then no whole number of segments, and the
 //! sender may fill it with a part of a segment.
 
-use crate::endpoint::parts::{LEAST_GROWING_BYTES, QUICK_ACKS_WITHOUT_GROWTH};
-use crate::endpoint::window::Window;
+use super::constants::TCP_MAX_QUICKACKS;
+use super::parts::LEAST_GROWING_BYTES;
+use super::receive_window::Window;
+use crate::endpoint::read::read;
 use crate::spec::{FlowSpec, HostRule, MOST_IN_FLIGHT, unit_bytes};
 use crate::time::Time;
 
@@ -25,7 +27,9 @@ struct Part {
 
 /// The window that the latest ACK announced.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Announced {
+pub struct Announced {
+    /// Whole segments that it allows.
+    window: u32,
     /// The window before it is rounded, segments.
     segments: u32,
     /// ACKs that will announce a larger window than the ACK before.
@@ -47,56 +51,71 @@ pub(super) struct Announced {
 }
 
 impl Announced {
-    /// The receive window at the start, segments, and its growth. A window that is smaller than the growth does not
-    /// grow. `None` in the flow and in its stack is an unlimited window.
-    pub(super) fn new(flow: &FlowSpec) -> (u32, Self) {
+    read!(window: u32);
+
+    /// The receive window at the start. A window that is smaller than its growth does not grow. `None` in the flow and in
+    /// its stack is an unlimited window.
+    pub fn new(flow: &FlowSpec) -> Self {
         let stack = &*flow.stack;
         let bound = flow.receive_window.or(stack.receive_window);
         let last = bound.unwrap_or(MOST_IN_FLIGHT);
+        let payload = stack.payload_bytes.max(1);
         let is_linux = stack.has(HostRule::ReceiveWindow);
+        let fixed = Self {
+            window: last,
+            segments: last,
+            acks: 0,
+            step: 0,
+            payload,
+            unit: 1,
+            rest: 0,
+            splits: false,
+            part: None,
+            short: NO_PART,
+        };
         if is_linux && stack.reads_at_once {
             // The receiver's window grows by rules of its own, and its ACKs say how far.
-            let segments = Window::new(stack, Time::ZERO).segments();
-            let payload = stack.payload_bytes.max(1);
-            let this = Self {
-                segments,
-                acks: 0,
-                step: 0,
-                payload,
-                unit: 1,
-                rest: 0,
-                splits: false,
-                part: None,
-                short: NO_PART,
-            };
-            return (segments, this);
+            let window = Window::new(stack, Time::ZERO).segments();
+            return Self { window, segments: window, ..fixed };
         }
-        let acks = if is_linux { stack.quick_acks.saturating_sub(QUICK_ACKS_WITHOUT_GROWTH) } else { 0 };
+        let acks = if is_linux { stack.quick_acks.saturating_sub(TCP_MAX_QUICKACKS) } else { 0 };
         let growth = acks.saturating_mul(STEP);
         let (segments, acks, step) = match bound {
             Some(bound) if bound > growth => (last - growth, acks, STEP),
             Some(_) => (last, 0, 0),
             None => (last, acks, 0),
         };
-        let payload = stack.payload_bytes.max(1);
         let unit = if bound.is_some() && is_linux { unit_bytes(u64::from(last) * u64::from(payload)) } else { 1 };
         let splits = flow.sends_parts() && (u64::from(last) * u64::from(payload)) & (unit - 1) == 0;
-        let mut this = Self { segments, acks, step, payload, unit, rest: 0, splits, part: None, short: NO_PART };
-        (this.whole(), this)
+        let mut this = Self { segments, acks, step, unit, splits, ..fixed };
+        this.settle();
+        this
     }
 
-    /// Takes an ACK that moves the left edge of the window from `una` to `cumulative`, and updates the receive window
-    /// `window`. Returns true if the ACK announces a larger window.
+    /// Takes the window that an ACK states, if the receiver keeps a window by rules of its own.
+    pub fn state(&mut self, window: u32) {
+        self.window = window;
+    }
+
+    /// Bytes of new data that the window allows from segment `next` on, while `una` is the lowest outstanding.
     #[inline(always)]
-    pub(super) fn on_ack(&mut self, una: u32, cumulative: u32, window: &mut u32) -> bool {
+    pub fn bytes_from(&self, una: u32, next: u32) -> u64 {
+        let whole = (una + self.window).checked_sub(next);
+        whole.map_or(0, |whole| u64::from(whole) * u64::from(self.payload) + u64::from(self.rest))
+    }
+
+    /// Takes an ACK that moves the left edge of the window from `una` to `cumulative`. Returns true if the ACK announces a
+    /// larger window.
+    #[inline(always)]
+    pub fn on_ack(&mut self, una: u32, cumulative: u32) -> bool {
         if self.acks == 0 && self.part.is_none() {
             return false;
         }
-        self.update(una, cumulative, window)
+        self.update(una, cumulative)
     }
 
     #[inline(never)]
-    fn update(&mut self, una: u32, cumulative: u32, window: &mut u32) -> bool {
+    fn update(&mut self, una: u32, cumulative: u32) -> bool {
         let mut grows = self.acks > 0;
         if let Some(part) = self.part.filter(|part| part.segment < cumulative) {
             let is_latest = part.segment >= una && part.segment + 1 == cumulative;
@@ -107,47 +126,37 @@ impl Announced {
             self.acks -= 1;
             self.segments += self.step;
         }
-        *window = self.whole();
+        self.settle();
         grows
     }
 
-    /// Whole segments in the window. A part that is not acknowledged leaves room for further bytes.
-    fn whole(&mut self) -> u32 {
+    /// Brings the whole segments in the window up to date. A part that is not acknowledged leaves room for further bytes.
+    fn settle(&mut self) {
         let payload = u64::from(self.payload);
         let saved = u64::from(self.part.map_or(0, |part| self.payload - part.bytes));
         // The unit is a power of two.
         let added = (u64::from(self.segments) * payload).wrapping_neg() & (self.unit - 1);
         let rest = added + saved;
-        if rest < payload {
-            self.rest = rest as u32;
-            return self.segments;
-        }
+        (self.window, self.rest) = (self.segments, rest as u32);
         // Only a small segment, a large unit or a part of a segment needs the divisions, which cost more than all else here.
-        self.rest = (rest % payload) as u32;
-        self.segments + (rest / payload) as u32
-    }
-
-    /// Bytes of the window after its last whole segment.
-    #[inline(always)]
-    pub(super) fn rest(&self) -> u32 {
-        self.rest
+        if rest >= payload {
+            (self.window, self.rest) = (self.segments + (rest / payload) as u32, (rest % payload) as u32);
+        }
     }
 
     /// True if a part of a segment may be sent now.
-    #[inline(always)]
-    pub(super) fn allows_part(&self) -> bool {
+    pub fn allows_part(&self) -> bool {
         self.splits && self.part.is_none()
     }
 
-    /// Makes the next segment `segment` a part with `bytes` of payload, and updates the receive window `window`.
-    pub(super) fn split(&mut self, segment: u32, bytes: u32, window: &mut u32) {
+    /// Makes the next segment `segment` a part with `bytes` of payload.
+    pub fn split(&mut self, segment: u32, bytes: u32) {
         (self.part, self.short) = (Some(Part { segment, bytes }), segment);
-        *window = self.whole();
+        self.settle();
     }
 
     /// Bytes by which a segment is shorter than a whole segment.
-    #[inline(always)]
-    pub(super) fn missing_in(&self, segment: u32) -> u32 {
+    pub fn missing_in(&self, segment: u32) -> u32 {
         if segment == self.short { self.part.map_or(0, |part| self.payload - part.bytes) } else { 0 }
     }
 }
@@ -166,11 +175,11 @@ mod tests {
     }
 
     fn window_after(acks: u32, stack: StackSpec, bound: Option<u32>) -> u32 {
-        let (mut window, mut announced) = Announced::new(&flow(stack, bound));
+        let mut announced = Announced::new(&flow(stack, bound));
         for ack in 0..acks {
-            announced.on_ack(ack, ack + 1, &mut window);
+            announced.on_ack(ack, ack + 1);
         }
-        window
+        announced.window()
     }
 
     #[test]
@@ -191,34 +200,38 @@ mod tests {
     /// Windows in units of 128 bytes that a receiver of Linux 6.12 announced in its first ACKs.
     #[test]
     fn the_window_is_announced_in_units() {
-        let (mut window, mut announced) = Announced::new(&flow(StackSpec::linux(), Some(3040)));
-        assert_eq!((window, announced.rest()), (912, 0));
+        let mut announced = Announced::new(&flow(StackSpec::linux(), Some(3040)));
+        assert_eq!((announced.window(), announced.rest), (912, 0));
         let units = [10_340_u64, 10_363, 10_385, 10_408, 10_431, 10_453, 10_476, 10_498, 10_521];
         for (ack, units) in (1..).zip(units) {
-            announced.on_ack(ack - 1, ack, &mut window);
+            announced.on_ack(ack - 1, ack);
             let bytes = units * 128;
-            assert_eq!((window, announced.rest()), ((bytes / 1448) as u32, (bytes % 1448) as u32));
+            assert_eq!((announced.window(), announced.rest), ((bytes / 1448) as u32, (bytes % 1448) as u32));
         }
     }
 
     #[test]
     fn a_part_fills_the_window_and_is_the_only_one_until_its_ack() {
-        let (mut window, mut announced) = Announced::new(&flow(StackSpec::linux(), Some(3040)));
-        announced.on_ack(0, 1, &mut window);
-        assert_eq!((window, announced.rest()), (914, 48));
-        announced.split(915, 48, &mut window);
-        assert_eq!((window, announced.rest(), announced.allows_part()), (915, 0, false), "the window is full");
+        let mut announced = Announced::new(&flow(StackSpec::linux(), Some(3040)));
+        announced.on_ack(0, 1);
+        assert_eq!((announced.window(), announced.rest), (914, 48));
+        announced.split(915, 48);
+        assert_eq!(
+            (announced.window(), announced.rest, announced.allows_part()),
+            (915, 0, false),
+            "the window is full"
+        );
         assert_eq!((announced.missing_in(915), announced.missing_in(916)), (1400, 0));
-        assert!(announced.on_ack(1, 915, &mut window), "whole segments grow the window");
-        assert_eq!((window, announced.rest()), (917, 48), "10,363 units of 128 bytes, and 1,400 bytes");
-        assert!(!announced.on_ack(915, 916, &mut window), "a small part does not");
-        assert_eq!((window, announced.rest(), announced.allows_part()), (916, 96, true));
+        assert!(announced.on_ack(1, 915), "whole segments grow the window");
+        assert_eq!((announced.window(), announced.rest), (917, 48), "10,363 units of 128 bytes, and 1,400 bytes");
+        assert!(!announced.on_ack(915, 916), "a small part does not");
+        assert_eq!((announced.window(), announced.rest, announced.allows_part()), (916, 96, true));
     }
 
     #[test]
     fn a_window_that_never_becomes_a_number_of_segments_has_no_parts() {
         for (bound, allows) in [(Some(3042), false), (Some(3040), true), (None, true)] {
-            assert_eq!(Announced::new(&flow(StackSpec::linux(), bound)).1.allows_part(), allows, "{bound:?}");
+            assert_eq!(Announced::new(&flow(StackSpec::linux(), bound)).allows_part(), allows, "{bound:?}");
         }
     }
 }

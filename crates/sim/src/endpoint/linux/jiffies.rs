@@ -1,4 +1,4 @@
-//! Timers that expire at timer interrupts, as in Linux 6.12 (`kernel/time/timer.c`).
+//! The clock of a host, and its timers, which expire at timer interrupts, as in Linux 6.12 (`kernel/time/timer.c`).
 
 use crate::spec::{HostRule, StackSpec};
 use crate::time::Time;
@@ -15,38 +15,62 @@ const UNTIL_ZERO_S: u64 = 300 - 32;
 const MULTIPLE: u64 = 1 << 24;
 
 /// A duration rounded up to whole jiffies (`usecs_to_jiffies`).
-pub(super) fn round_up(jiffy: Time, wait: Time) -> Time {
+pub fn round_up(jiffy: Time, wait: Time) -> Time {
     if jiffy == Time::ZERO { wait } else { Time(wait.0.div_ceil(jiffy.0).saturating_mul(jiffy.0)) }
 }
 
-/// The timer interrupts of a host.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Interrupts {
+/// The timer interrupts and the clock of a host.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interrupts {
     /// Interval of the interrupts, a jiffy; zero if timers are exact.
-    pub(super) jiffy: Time,
+    pub jiffy: Time,
     /// Time from an interrupt to the start of the run.
     phase: Time,
     /// Number of this interrupt, plus a multiple of all units.
     first: u64,
+    /// True if RTTs are measured in whole microseconds (`tcp_mstamp`).
+    counts_us: bool,
 }
 
 impl Interrupts {
     /// The interrupts of a stack's host. Stacks before RACK have exact timers, since the studies that use them state no
     /// interrupt rate.
-    pub(super) fn of(stack: &StackSpec) -> Self {
+    pub fn of(stack: &StackSpec) -> Self {
         let hz = stack.hz.filter(|_| stack.has(HostRule::Timers));
         let jiffy = hz.map_or(Time::ZERO, |hz| Time(Time::SECOND.0 / u64::from(hz.max(1))));
         let first = hz.map_or(0, |hz| MULTIPLE - UNTIL_ZERO_S * u64::from(hz) % MULTIPLE);
-        Self { jiffy, phase: stack.phase, first }
+        Self { jiffy, phase: stack.phase, first, counts_us: stack.has(HostRule::Clock) }
     }
 
     /// Time of the host's clock.
-    pub(super) fn clock(self, now: Time) -> Time {
+    pub fn clock(self, now: Time) -> Time {
         now.later(self.phase)
     }
 
+    /// Time of the host's clock in s, which algorithms see.
+    pub fn seconds(self, now: Time) -> f64 {
+        self.clock(now).seconds()
+    }
+
+    /// Time of the host's clock in whole milliseconds, as in timestamps.
+    pub fn ms(self, now: Time) -> u64 {
+        self.clock(now).0 / Time::MILLISECOND.0
+    }
+
+    /// RTT of a segment that left at `sent` and is acknowledged at `at`.
+    #[inline]
+    pub fn rtt(self, at: Time, sent: Time) -> Time {
+        let us = |time: Time| self.clock(time).0 / Time::MICROSECOND.0;
+        if self.counts_us { Time(us(at).saturating_sub(us(sent)) * Time::MICROSECOND.0) } else { at.since(sent) }
+    }
+
+    /// RTT of a segment by its timestamps alone, which count whole milliseconds (`tcp_rtt_tsopt_us`).
+    pub fn rtt_of_timestamps(self, at: Time, sent: Time) -> Time {
+        Time((self.ms(at) - self.ms(sent)).max(1) * Time::MILLISECOND.0)
+    }
+
     /// Time between two instants; the clock of a host with interrupts counts whole microseconds.
-    pub(super) fn elapsed(self, from: Time, to: Time) -> Time {
+    pub fn elapsed(self, from: Time, to: Time) -> Time {
         if self.jiffy == Time::ZERO {
             return to.since(from);
         }
@@ -54,25 +78,25 @@ impl Interrupts {
     }
 
     /// Number of interrupts up to `now`.
-    pub(super) fn count(self, now: Time) -> u64 {
+    pub fn count(self, now: Time) -> u64 {
         self.clock(now).0 / self.jiffy.0
     }
 
     /// The whole jiffies of a duration (`nsecs_to_jiffies`); nothing on a host without a timer interrupt.
-    pub(super) fn whole(self, duration: Time) -> Time {
+    pub fn whole(self, duration: Time) -> Time {
         duration.0.checked_div(self.jiffy.0).map_or(Time::ZERO, |jiffies| Time(jiffies * self.jiffy.0))
     }
 
     /// Expiry of a timer of duration `wait` set at `from`. Linux rounds the duration up to whole jiffies
     /// (`usecs_to_jiffies`), and the expiry up to the next unit of the timer's level, so that no timer expires early
     /// (`calc_index`).
-    pub(super) fn expiry(self, from: Time, wait: Time) -> Time {
+    pub fn expiry(self, from: Time, wait: Time) -> Time {
         self.expiry_after(None, from, wait)
     }
 
     /// The same, if a timer has expired at the interrupt `expired`. Until the next interrupt, Linux chooses the level as
     /// if this one had come (`base->clk`).
-    pub(super) fn expiry_after(self, expired: Option<u64>, from: Time, wait: Time) -> Time {
+    pub fn expiry_after(self, expired: Option<u64>, from: Time, wait: Time) -> Time {
         if self.jiffy == Time::ZERO {
             return from.later(wait);
         }
@@ -94,8 +118,8 @@ mod tests {
     use crate::spec::HostKind;
 
     const MS: Time = Time::MILLISECOND;
-    const INTERRUPTS: Interrupts = Interrupts { jiffy: Time(4 * MS.0), phase: Time::ZERO, first: 0 };
-    const EXACT: Interrupts = Interrupts { jiffy: Time::ZERO, phase: Time::ZERO, first: 0 };
+    const INTERRUPTS: Interrupts = Interrupts { jiffy: Time(4 * MS.0), phase: Time::ZERO, first: 0, counts_us: false };
+    const EXACT: Interrupts = Interrupts { jiffy: Time::ZERO, phase: Time::ZERO, first: 0, counts_us: false };
 
     fn expiry_ms(from_ms: u64, wait_ms: u64) -> u64 {
         INTERRUPTS.expiry(Time(from_ms * MS.0), Time(wait_ms * MS.0)).0 / MS.0
@@ -152,5 +176,18 @@ mod tests {
         assert_eq!(Interrupts::of(&other).jiffy, Time::ZERO);
         assert_eq!(EXACT.expiry(Time(5), Time(7)), Time(12));
         assert_eq!(INTERRUPTS.expiry(Time::NEVER, Time::NEVER), Time::NEVER);
+    }
+
+    #[test]
+    fn linux_measures_between_whole_microseconds() {
+        let (sent, at) = (Time(999_999), Time(2_000_000));
+        let stack = |host, phase| StackSpec { host, phase: Time(phase), ..StackSpec::linux() };
+        for (stack, rtt) in [
+            (stack(HostKind::Linux, 0), 2_000_000),
+            (stack(HostKind::Linux, 1), 1_000_000),
+            (stack(HostKind::Plain, 0), 1_000_001),
+        ] {
+            assert_eq!(Interrupts::of(&stack).rtt(at, sent), Time(rtt));
+        }
     }
 }

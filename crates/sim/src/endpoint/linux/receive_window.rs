@@ -4,27 +4,18 @@
 //! Linux acknowledges each segment that makes the window grow, so the window also decides which segments are
 //! acknowledged at once.
 
-use super::parts::QUICK_ACKS_WITHOUT_GROWTH;
+use super::constants::{TCP_INIT_CWND, TCP_MAX_QUICKACKS, TCP_RMEM, TCP_RMEM_TO_WIN, UNSCALED_WINDOW_BYTES};
 use crate::spec::StackSpec;
 use crate::time::Time;
 
-/// Size of the receive buffer at the start and at most, bytes: the defaults of Linux (`tcp_rmem`).
-const BUFFER_BYTES: u64 = 131_072;
-const MOST_BUFFER_BYTES: u64 = 6_291_456;
 /// Unit in which a host with this largest buffer announces its window, bytes (`tcp_select_initial_window`).
 const UNIT_BYTES: u64 = 128;
-/// Largest window of a SYN-ACK, bytes (RFC 7323 section 2.2).
-const UNSCALED_BYTES: u64 = 65_535;
 /// Bytes of the timestamp option in each segment.
 const TIMESTAMP_BYTES: u64 = 12;
-/// Segments of data that a host expects in the first round trip (`TCP_INIT_CWND`).
-const FIRST_SEGMENTS: u64 = 10;
 /// Segments by which the window exceeds twice the data of a round trip.
 const SPARE_SEGMENTS: u64 = 16;
 /// Memory of a packet besides its payload, bytes, as measured in Linux 6.12 behind a virtual Ethernet device.
 const OVERHEAD_BYTES: u64 = 840;
-/// Unit of the fraction of the buffer that is window (`TCP_RMEM_TO_WIN_SCALE`).
-const WHOLE: u64 = 256;
 
 /// State of the window; sizes are in bytes.
 #[derive(Clone, Debug)]
@@ -52,23 +43,23 @@ impl Window {
     /// The window of a connection that begins at `now`, whose first data are expected at once.
     pub fn new(stack: &StackSpec, now: Time) -> Self {
         let payload = u64::from(stack.payload_bytes.max(1));
-        let ratio = (payload * WHOLE / (payload + OVERHEAD_BYTES)).max(1);
+        let ratio = (payload * TCP_RMEM_TO_WIN / (payload + OVERHEAD_BYTES)).max(1);
         let stated = stack.receive_window.map(|segments| u64::from(segments) * payload);
         // A stated window is reached while a segment is in the buffer.
-        let buffer = stated.map_or(BUFFER_BYTES, |window| window * WHOLE / ratio + payload + OVERHEAD_BYTES);
+        let buffer = stated.map_or(TCP_RMEM[0], |window| window * TCP_RMEM_TO_WIN / ratio + payload + OVERHEAD_BYTES);
         // Before the first segment, half of the buffer is window, less a segment (`tcp_init_buffer_space`). A SYN-ACK
         // announces whole segments with their options.
         let segment = payload + TIMESTAMP_BYTES;
-        let announced = (buffer / 2).min(UNSCALED_BYTES) / segment * segment;
+        let announced = (buffer / 2).min(UNSCALED_WINDOW_BYTES) / segment * segment;
         let first = announced.min((buffer / 2).saturating_sub(payload));
         let mut this = Self {
             payload,
             ratio,
             is_fixed: stated.is_some(),
             buffer,
-            bound: stated.unwrap_or(buffer * ratio / WHOLE),
+            bound: stated.unwrap_or(buffer * ratio / TCP_RMEM_TO_WIN),
             window: first,
-            space: first.min(FIRST_SEGMENTS * payload),
+            space: first.min(u64::from(TCP_INIT_CWND) * payload),
             from: 0,
             since: now,
             announced: 0,
@@ -87,7 +78,7 @@ impl Window {
     pub fn quick_acks(&self) -> u32 {
         match self.window / (2 * self.payload) {
             0 => 2,
-            halves => halves.min(QUICK_ACKS_WITHOUT_GROWTH.into()) as u32,
+            halves => halves.min(TCP_MAX_QUICKACKS.into()) as u32,
         }
     }
 
@@ -112,7 +103,7 @@ impl Window {
         }
         // The segment itself is in the buffer until it is read. Segments above a gap are joined (`tcp_try_coalesce`).
         let kept = (held + 1) * self.payload + OVERHEAD_BYTES;
-        let free = self.buffer.saturating_sub(kept) * self.ratio / WHOLE;
+        let free = self.buffer.saturating_sub(kept) * self.ratio / TCP_RMEM_TO_WIN;
         let room = self.bound.min(free).saturating_sub(self.window);
         self.window += room.min(2 * self.payload);
         self.grew |= room > 0;
@@ -135,9 +126,9 @@ impl Window {
             if !self.is_fixed {
                 let twice = 2 * data + SPARE_SEGMENTS * self.payload;
                 let wanted = twice + 2 * (twice * (data - self.space) / self.space.max(1));
-                let buffer = (wanted * WHOLE / self.ratio).min(MOST_BUFFER_BYTES);
+                let buffer = (wanted * TCP_RMEM_TO_WIN / self.ratio).min(TCP_RMEM[1]);
                 if buffer > self.buffer {
-                    (self.buffer, self.bound) = (buffer, buffer * self.ratio / WHOLE);
+                    (self.buffer, self.bound) = (buffer, buffer * self.ratio / TCP_RMEM_TO_WIN);
                 }
             }
             self.space = data;

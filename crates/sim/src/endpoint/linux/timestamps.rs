@@ -1,12 +1,13 @@
 //! Timestamps that a sender echoes to its receiver (RFC 7323), in whole ms as in Linux.
 
-use crate::endpoint::compression;
+use super::ack_compression;
+use crate::endpoint::read::read;
 use crate::packet::OWD_UNIT_PS;
 use crate::time::Time;
 
 /// The timestamp of the latest ACK.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TimestampEcho {
+pub struct TimestampEcho {
     /// True if the receiver needs timestamps.
     active: bool,
     /// Timestamp of the latest ACK in ms, plus 1; 0 before the first ACK, and if the receiver needs no timestamps.
@@ -16,26 +17,22 @@ pub(super) struct TimestampEcho {
 }
 
 impl TimestampEcho {
+    read!(latest: u32);
+
     /// Timestamps of a connection whose receiver measures RTTs of at least `least`, and whose hosts' clock shows `phase` at
     /// the start of the run. A receiver needs timestamps only on a short path.
-    pub(super) fn new(least: Time, phase: Time) -> Self {
-        Self { active: compression::depends_on(least), latest: 0, phase }
+    pub fn new(least: Time, phase: Time) -> Self {
+        Self { active: ack_compression::depends_on(least), latest: 0, phase }
     }
 
     /// Takes an ACK of a segment that left at `stamp`; its one-way delay until the time of the ACK's timestamp is `owd`,
     /// in units of [`OWD_UNIT_PS`].
     #[inline(always)]
-    pub(super) fn on_ack(&mut self, stamp: Time, owd: u32) {
+    pub fn on_ack(&mut self, stamp: Time, owd: u32) {
         if self.active {
             let time = stamp.later(Time(u64::from(owd) * OWD_UNIT_PS)).later(self.phase);
             self.latest = (time.0 / Time::MILLISECOND.0) as u32 + 1;
         }
-    }
-
-    /// The timestamp that a segment echoes.
-    #[inline(always)]
-    pub(super) fn latest(&self) -> u32 {
-        self.latest
     }
 }
 

@@ -2,14 +2,11 @@
 
 use std::collections::VecDeque;
 
+use super::constants::{GSO_MAX_BYTES, UNSCALED_WINDOW_BYTES};
+use crate::endpoint::read::read;
+use crate::ring::Fifo;
 use crate::spec::StackSpec;
-use crate::time::Time;
 
-/// Largest buffer that Linux passes to a device at once, bytes of payload: 64 KiB minus the room for headers.
-pub(super) const LARGEST_BYTES: u32 = 65_343;
-/// Largest window that a SYN-ACK can announce, bytes: the window field of a SYN-ACK is not scaled (RFC 7323 section
-/// 2.2).
-const UNSCALED_WINDOW_BYTES: u64 = 65_535;
 /// Size of Linux's structures around the data of a buffer, bytes (`SKB_TRUESIZE`). The limit of the send buffer
 /// includes these structures.
 const STRUCTURES_BYTES: u64 = 832;
@@ -17,31 +14,25 @@ const STRUCTURES_BYTES: u64 = 832;
 /// A place in the data: a segment, and bytes after its first byte. The bytes are zero unless a part of a segment was
 /// sent.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Place(pub(super) u32, pub(super) u32);
+pub struct Place(pub u32, pub u32);
 
-/// State of the bursts.
+/// Buffers of unsent data, and the bursts that have left.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bursts {
+pub struct SendBuffer {
     /// True if the stack has segmentation offload.
-    pub(super) active: bool,
+    is_offloaded: bool,
     /// True if the last segment of a burst or of a write asks for an ACK at once (PSH).
-    pub(super) pushes: bool,
-    /// Time of the last transmission.
-    pub(super) last: Time,
-    /// Number of bursts of new data.
-    pub(super) count: u32,
+    pushes: bool,
     /// End of the buffer at the head of the queue of unsent data.
-    pub(super) buffer_end: Place,
-    /// Largest burst, segments; 0 without segmentation offload.
-    pub(super) largest: f64,
+    head: Place,
     /// Segments of a full buffer.
-    pub(super) full: u32,
+    full: u32,
     /// Segments of a buffer that is written before the first ACK, while the sender knows no scaled window of the receiver
     /// (`tcp_bound_to_half_wnd`).
     first: u32,
     /// End of the first buffer that was still unsent after the first transmission; the other buffers follow. `None`
     /// until the first transmission is over: the application refills the head of the queue after each burst.
-    pub(super) grid: Option<u32>,
+    grid: Option<u32>,
     /// Send buffer, bytes.
     filled: u64,
     /// End of the last buffer that was full before the first ACK.
@@ -50,28 +41,26 @@ pub(super) struct Bursts {
     payload: u32,
     /// Bytes by which all segments so far are shorter than as many whole segments.
     missing: u64,
-    /// `None` unless an application writes over time.
-    written_over_time: Option<Box<Writes>>,
+    /// End of each unsent buffer, in order, if an application writes over time.
+    written_over_time: Option<VecDeque<u32>>,
+    /// Number of bursts of new data.
+    bursts: u32,
+    /// First segments of the bursts that left at the same time as the burst before them, the lowest first.
+    joints: Fifo<u32>,
 }
 
-/// Unsent buffers of an application that writes over time.
-#[derive(Clone, Debug, Default)]
-struct Writes {
-    /// End of each buffer, in order.
-    ends: VecDeque<u32>,
-}
+impl SendBuffer {
+    read!(is_offloaded: bool, pushes: bool, full: u32, head: Place);
 
-impl Bursts {
     /// State of a sender whose application fills `filled` bytes before the first ACK.
-    pub(super) fn new(stack: &StackSpec, filled: u64) -> Self {
+    pub fn new(stack: &StackSpec, filled: u64) -> Self {
         let payload = u64::from(stack.payload_bytes.max(1));
         let window = stack.receive_window.map_or(u64::MAX, |segments| u64::from(segments) * payload);
-        let segments = |window: u64| (u64::from(LARGEST_BYTES).min(window / 2) / payload).max(1) as u32;
+        let segments = |window: u64| (u64::from(GSO_MAX_BYTES).min(window / 2) / payload).max(1) as u32;
         Self {
-            active: stack.tso,
+            is_offloaded: stack.tso,
             pushes: stack.tso && stack.reads_at_once,
             filled,
-            largest: if stack.tso { f64::from(LARGEST_BYTES) / payload as f64 } else { 0.0 },
             full: segments(window),
             payload: payload as u32,
             first: segments(window.min(UNSCALED_WINDOW_BYTES)),
@@ -79,24 +68,49 @@ impl Bursts {
         }
     }
 
+    /// Largest burst, segments; 0 without segmentation offload.
+    pub fn largest_burst(&self) -> f64 {
+        if self.is_offloaded { f64::from(GSO_MAX_BYTES) / f64::from(self.payload) } else { 0.0 }
+    }
+
+    /// Records a burst of new data.
+    pub fn on_burst(&mut self) {
+        self.bursts = self.bursts.saturating_add(1);
+    }
+
+    /// Records that the burst that begins with `segment` left at the same time as the burst before it; `una` is the lowest
+    /// segment outstanding.
+    pub fn on_joint(&mut self, segment: u32, una: u32) {
+        while self.joints.front().is_some_and(|&joint| joint <= una) {
+            self.joints.pop();
+        }
+        self.joints.push(segment);
+    }
+
+    /// True if `segment` began a burst, although it left at the same time as the segment before it.
+    pub fn is_joint(&self, segment: u32) -> bool {
+        self.joints.get(self.joints.partition_point(|joint| joint < segment)) == Some(segment)
+    }
+
     /// Records that the application has filled the send buffer at the start; `next` is the first segment that was not
     /// sent. The last buffer gets more data after the first ACK, when a full buffer is larger.
-    pub(super) fn lay_out(&mut self, next: u32) {
+    pub fn lay_out(&mut self, next: u32) {
         let payload = u64::from(self.payload);
         // Sent data stays in the send buffer until it is acknowledged, with its structures.
-        let sent = u64::from(next) * payload + u64::from(self.count) * STRUCTURES_BYTES;
+        let sent = u64::from(next) * payload + u64::from(self.bursts) * STRUCTURES_BYTES;
         let left = self.filled.saturating_sub(sent);
         let buffers = left.div_ceil(u64::from(self.first) * payload + STRUCTURES_BYTES).max(1);
-        self.buffer_end = Place(next.saturating_add(self.first), 0);
-        self.grid = Some(self.buffer_end.0);
+        self.head = Place(next.saturating_add(self.first), 0);
+        self.grid = Some(self.head.0);
         self.written = next.saturating_add((buffers as u32 - 1) * self.first);
     }
 
-    /// Records that the application writes `fresh` segments after segment `end`, while segments from `next` on are
-    /// unsent. The last unsent buffer takes more data until it is full; a full buffer is larger after the first ACK.
-    pub(super) fn write(&mut self, (next, end, fresh): (u32, u32, u32), is_acknowledged: bool) {
-        let full = if is_acknowledged { self.full } else { self.first };
-        let Writes { ends } = &mut **self.written_over_time.get_or_insert_default();
+    /// Records that the application writes `fresh` segments after segment `end`, while segments from `una` on are
+    /// outstanding and those from `next` on are unsent. The last unsent buffer takes more data until it is full; a full
+    /// buffer is larger after the first ACK.
+    pub fn write(&mut self, una: u32, next: u32, end: u32, fresh: u32) {
+        let full = if una > 0 { self.full } else { self.first };
+        let ends = self.written_over_time.get_or_insert_default();
         while ends.front().is_some_and(|&front| front <= next) {
             ends.pop_front();
         }
@@ -118,25 +132,25 @@ impl Bursts {
     /// Lets the buffer at the head take data of the next buffer, but of no further one, until it can fill a burst of
     /// `quota` segments from `next` on (`tcp_grow_skb`). `end` is the end of all data.
     #[inline(always)]
-    pub(super) fn fill_head(&mut self, next: u32, quota: u32, end: u32) {
+    pub fn fill_head(&mut self, next: u32, quota: u32, end: u32) {
         if self.written_over_time.is_some() {
             self.fill_written_head(next, quota);
             return;
         }
-        if self.buffer_end <= Place(next, 0) || self.grid.is_none() {
-            self.buffer_end = self.end_after(Place(next, 0));
+        if self.head <= Place(next, 0) || self.grid.is_none() {
+            self.head = self.end_after(Place(next, 0));
         }
         let burst_end = Place(next.saturating_add(quota), 0);
-        if burst_end > self.buffer_end {
-            self.buffer_end = burst_end.min(self.end_after(self.buffer_end));
+        if burst_end > self.head {
+            self.head = burst_end.min(self.end_after(self.head));
         }
-        self.buffer_end = self.buffer_end.min(Place(end, 0));
+        self.head = self.head.min(Place(end, 0));
     }
 
     /// [`Self::fill_head`] of a sender whose application writes over time.
     #[inline(never)]
     fn fill_written_head(&mut self, next: u32, quota: u32) {
-        let Some(Writes { ends }) = self.written_over_time.as_deref_mut() else { return };
+        let Some(ends) = self.written_over_time.as_mut() else { return };
         while ends.front().is_some_and(|&front| front <= next) {
             ends.pop_front();
         }
@@ -148,26 +162,25 @@ impl Bursts {
                 ends[0] = head.max(burst_end);
             }
         }
-        self.buffer_end = Place(ends.front().copied().unwrap_or(next), 0);
+        self.head = Place(ends.front().copied().unwrap_or(next), 0);
     }
 
     /// Data in the buffer at the head from segment `next` on, bytes.
     #[inline(always)]
-    pub(super) fn head_bytes(&self, next: u32) -> u64 {
-        let Place(segment, bytes) = self.buffer_end;
+    pub fn head_bytes(&self, next: u32) -> u64 {
+        let Place(segment, bytes) = self.head;
         u64::from(segment.saturating_sub(next)) * u64::from(self.payload) + u64::from(bytes)
     }
 
     /// Records that a part of a segment was sent, `missing` bytes shorter than a whole segment. All places after it move.
-    pub(super) fn note_part(&mut self, missing: u32) {
+    pub fn note_part(&mut self, missing: u32) {
         self.missing += u64::from(missing);
-        let Place(segment, bytes) = self.buffer_end;
+        let Place(segment, bytes) = self.head;
         let moved = bytes + missing;
-        self.buffer_end = Place(segment + moved / self.payload, moved % self.payload);
+        self.head = Place(segment + moved / self.payload, moved % self.payload);
     }
 
     /// End of the buffer that contains the byte at `place`.
-    #[inline(always)]
     fn end_after(&self, place: Place) -> Place {
         if self.missing == 0 { Place(self.end_of_buffer(place.0), 0) } else { self.end_after_parts(place) }
     }
@@ -198,67 +211,78 @@ mod tests {
 
     #[test]
     fn buffers_are_smaller_before_the_first_ack() {
-        let mut bursts = Bursts::new(&StackSpec::linux(), 7_000_064);
-        assert_eq!(bursts.end_of_buffer(5), 27, "the application fills the head of the queue after each burst");
-        bursts.lay_out(10);
-        let ends = [10, 31, 32, 53, 54].map(|next| bursts.end_of_buffer(next));
+        let mut buffer = SendBuffer::new(&StackSpec::linux(), 7_000_064);
+        assert_eq!(buffer.end_of_buffer(5), 27, "the application fills the head of the queue after each burst");
+        buffer.lay_out(10);
+        let ends = [10, 31, 32, 53, 54].map(|next| buffer.end_of_buffer(next));
         assert_eq!(ends, [32, 32, 54, 54, 76], "half of 65,535 bytes has 22 segments");
         let written = 10 + 213 * 22;
-        let ends = [written - 1, written, written + 44, written + 45].map(|next| bursts.end_of_buffer(next));
+        let ends = [written - 1, written, written + 44, written + 45].map(|next| buffer.end_of_buffer(next));
         assert_eq!(ends, [written, written + 45, written + 45, written + 90], "65,343 bytes have 45 segments");
     }
 
     #[test]
     fn what_was_sent_takes_room_in_the_send_buffer_with_its_structures() {
-        let mut bursts = Bursts::new(&StackSpec::linux(), 7_000_064);
-        bursts.count = 3;
-        bursts.lay_out(3);
+        let mut buffer = SendBuffer::new(&StackSpec::linux(), 7_000_064);
+        buffer.bursts = 3;
+        buffer.lay_out(3);
         // (7,000,064 - 3 x (1448 + 832)) / (22 x 1448 + 832) is 213.9; without the structures it is 214.02.
-        assert_eq!(bursts.written, 3 + 213 * 22);
+        assert_eq!(buffer.written, 3 + 213 * 22);
     }
 
     #[test]
     fn a_part_moves_the_ends_of_the_buffers_until_another_part_completes_it() {
-        let mut bursts = Bursts::new(&StackSpec::linux(), 7_000_064);
-        bursts.lay_out(10);
-        bursts.fill_head(10, 5, u32::MAX);
-        bursts.note_part(1400); // segment 15 has 48 bytes
-        assert_eq!((bursts.buffer_end, bursts.head_bytes(16)), (Place(32, 1400), 22 * 1448 - 6 * 1448 + 1400));
-        bursts.fill_head(16, 20, u32::MAX);
-        assert_eq!(bursts.buffer_end, Place(36, 0), "the burst takes data of the next buffer");
-        bursts.fill_head(36, 40, u32::MAX);
-        assert_eq!(bursts.buffer_end, Place(76, 0));
-        bursts.fill_head(54, 60, u32::MAX);
-        assert_eq!(bursts.buffer_end, Place(76, 1400), "what is left of the next buffer is too small for the burst");
-        bursts.note_part(48); // segment 76 has 1,400 bytes
-        assert_eq!((bursts.buffer_end, bursts.end_after(Place(77, 0))), (Place(77, 0), Place(99, 0)));
+        let mut buffer = SendBuffer::new(&StackSpec::linux(), 7_000_064);
+        buffer.lay_out(10);
+        buffer.fill_head(10, 5, u32::MAX);
+        buffer.note_part(1400); // segment 15 has 48 bytes
+        assert_eq!((buffer.head, buffer.head_bytes(16)), (Place(32, 1400), 22 * 1448 - 6 * 1448 + 1400));
+        buffer.fill_head(16, 20, u32::MAX);
+        assert_eq!(buffer.head, Place(36, 0), "the burst takes data of the next buffer");
+        buffer.fill_head(36, 40, u32::MAX);
+        assert_eq!(buffer.head, Place(76, 0));
+        buffer.fill_head(54, 60, u32::MAX);
+        assert_eq!(buffer.head, Place(76, 1400), "what is left of the next buffer is too small for the burst");
+        buffer.note_part(48); // segment 76 has 1,400 bytes
+        assert_eq!((buffer.head, buffer.end_after(Place(77, 0))), (Place(77, 0), Place(99, 0)));
     }
 
     #[test]
     fn an_application_fills_the_last_unsent_buffer_and_begins_another_when_all_is_sent() {
-        let mut bursts = Bursts::new(&StackSpec::linux(), 0);
-        let ends = |bursts: &Bursts| Vec::from(bursts.written_over_time.clone().unwrap_or_default().ends);
-        bursts.write((0, 0, 1), false);
-        assert_eq!(ends(&bursts), [1]);
-        bursts.write((1, 1, 30), false);
-        assert_eq!(ends(&bursts), [23, 31], "22 segments before the first ACK");
-        bursts.write((1, 31, 40), true);
-        assert_eq!(ends(&bursts), [23, 68, 71], "45 segments after it");
-        bursts.fill_head(20, 6, u32::MAX);
-        assert_eq!((bursts.buffer_end, ends(&bursts)), (Place(26, 0), vec![26, 68, 71]), "a burst takes from the next");
-        bursts.write((60, 71, 9), true);
-        assert_eq!(ends(&bursts), [68, 80], "the rest of a sent buffer and the last one");
-        bursts.fill_head(66, 20, u32::MAX);
-        assert_eq!(ends(&bursts), [80], "a burst takes all of the last buffer");
-        bursts.write((66, 80, 40), true);
-        assert_eq!(ends(&bursts), [111, 120], "the rest has room again for what was sent");
-        bursts.write((120, 120, 2), true);
-        assert_eq!(ends(&bursts), [122]);
+        let mut buffer = SendBuffer::new(&StackSpec::linux(), 0);
+        let ends = |buffer: &SendBuffer| Vec::from(buffer.written_over_time.clone().unwrap_or_default());
+        buffer.write(0, 0, 0, 1);
+        assert_eq!(ends(&buffer), [1]);
+        buffer.write(0, 1, 1, 30);
+        assert_eq!(ends(&buffer), [23, 31], "22 segments before the first ACK");
+        buffer.write(1, 1, 31, 40);
+        assert_eq!(ends(&buffer), [23, 68, 71], "45 segments after it");
+        buffer.fill_head(20, 6, u32::MAX);
+        assert_eq!((buffer.head, ends(&buffer)), (Place(26, 0), vec![26, 68, 71]), "a burst takes from the next");
+        buffer.write(1, 60, 71, 9);
+        assert_eq!(ends(&buffer), [68, 80], "the rest of a sent buffer and the last one");
+        buffer.fill_head(66, 20, u32::MAX);
+        assert_eq!(ends(&buffer), [80], "a burst takes all of the last buffer");
+        buffer.write(1, 66, 80, 40);
+        assert_eq!(ends(&buffer), [111, 120], "the rest has room again for what was sent");
+        buffer.write(1, 120, 120, 2);
+        assert_eq!(ends(&buffer), [122]);
     }
 
     #[test]
     fn a_small_receive_window_makes_small_buffers() {
-        let bursts = Bursts::new(&StackSpec { receive_window: Some(20), ..StackSpec::linux() }, 0);
-        assert_eq!((bursts.first, bursts.full), (10, 10), "half of the window (tcp_bound_to_half_wnd)");
+        let buffer = SendBuffer::new(&StackSpec { receive_window: Some(20), ..StackSpec::linux() }, 0);
+        assert_eq!((buffer.first, buffer.full), (10, 10), "half of the window (tcp_bound_to_half_wnd)");
+    }
+
+    #[test]
+    fn bursts_that_left_together_are_known_until_they_are_acknowledged() {
+        let mut buffer = SendBuffer::default();
+        for segment in [2, 4, 6] {
+            buffer.on_joint(segment, 0);
+        }
+        assert!(buffer.is_joint(4) && !buffer.is_joint(5));
+        buffer.on_joint(8, 5);
+        assert!(buffer.joints.iter().eq(&[6, 8]));
     }
 }

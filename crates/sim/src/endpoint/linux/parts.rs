@@ -6,8 +6,6 @@ use crate::time::Time;
 
 /// Smallest payload, bytes, that grows the receive window if it arrives in order (`tcp_event_data_recv`).
 pub const LEAST_GROWING_BYTES: u32 = 128;
-/// Quick ACKs at the start that grow no receive window (`TCP_MAX_QUICKACKS`).
-pub const QUICK_ACKS_WITHOUT_GROWTH: u32 = 16;
 
 /// A receiver's knowledge of parts of segments; that of a receiver whose sender sends none is the default.
 #[derive(Clone, Copy, Debug, Default)]

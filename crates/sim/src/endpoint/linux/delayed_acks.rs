@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use super::constants::TCP_MAX_QUICKACKS;
 use super::jiffies::Interrupts;
 use crate::time::Time;
 
@@ -10,12 +11,10 @@ use crate::time::Time;
 const MIN_DEVIATION: Time = Time(Time::SECOND.0 / 5);
 /// Largest estimate of the interval between segments (`TCP_DELACK_MAX`).
 const LONGEST_ATO: Time = Time(Time::SECOND.0 / 5);
-/// Largest number of quick ACKs at a time (`TCP_MAX_QUICKACKS`).
-const QUICK_ACKS: u32 = 16;
 
 /// State of a receiver that delays ACKs. Intervals are in jiffies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub struct Patience {
     interrupts: Interrupts,
     /// Estimate of the interval between segments (`icsk_ack.ato`), and the initial value of this estimate, which is
     /// also its minimum.
@@ -37,7 +36,7 @@ pub(super) struct Patience {
 
 impl Patience {
     /// Patience for a path whose handshake took `rtt`; `delayed_ack` is the initial timeout.
-    pub(super) fn new(rtt: Time, delayed_ack: Time, interrupts: Interrupts) -> Self {
+    pub fn new(rtt: Time, delayed_ack: Time, interrupts: Interrupts) -> Self {
         let jiffy = interrupts.jiffy;
         let min_ato = delayed_ack.0.div_ceil(jiffy.0);
         let timeout = rtt.later(rtt.later(rtt).max(MIN_DEVIATION));
@@ -66,7 +65,7 @@ impl Patience {
     /// Takes the next expected segment if it changes nothing but the time of the last segment. Returns false in any other
     /// case, and does nothing then.
     #[inline(always)]
-    pub(super) fn is_steady(&mut self, now: Time) -> bool {
+    pub fn is_steady(&mut self, now: Time) -> bool {
         let is_steady = self.ato == self.min_ato && now.since(self.last) < self.steady;
         if is_steady {
             self.last = now;
@@ -76,11 +75,11 @@ impl Patience {
 
     /// Takes a segment that is equal to, below or above the next expected segment. Returns the smallest number of quick
     /// ACKs from now on, which is above 0 after a pause, or after a segment that had arrived before.
-    pub(super) fn on_segment(&mut self, now: Time, order: Ordering) -> u32 {
+    pub fn on_segment(&mut self, now: Time, order: Ordering) -> u32 {
         match order {
             Ordering::Less => {
                 self.set_ato(self.min_ato);
-                QUICK_ACKS
+                TCP_MAX_QUICKACKS
             }
             Ordering::Greater => 0,
             Ordering::Equal => {
@@ -91,7 +90,7 @@ impl Patience {
                 } else if interval < self.ato {
                     self.set_ato((self.ato / 2 + interval).min(self.max_ato));
                 } else if interval > self.pause {
-                    return QUICK_ACKS;
+                    return TCP_MAX_QUICKACKS;
                 }
                 0
             }
@@ -100,23 +99,23 @@ impl Patience {
 
     /// Number of quick ACKs that the first segment in order begins `pause` after the connection, if segments out of order
     /// have arrived before it.
-    pub(super) fn after_pause(&self, pause: Time) -> u32 {
-        if self.interrupts.count(pause) > self.pause { QUICK_ACKS } else { 0 }
+    pub fn after_pause(&self, pause: Time) -> u32 {
+        if self.interrupts.count(pause) > self.pause { TCP_MAX_QUICKACKS } else { 0 }
     }
 
     /// Records that a delayed ACK's timer expired: segments arrive more slowly than estimated.
-    pub(super) fn on_expiry(&mut self) {
+    pub fn on_expiry(&mut self) {
         self.set_ato((2 * self.ato).min(self.max_ato));
     }
 
     /// Records that the last quick ACK was sent (`tcp_dec_quickack_mode`), or that quick ACKs begin at a mark.
-    pub(super) fn on_end_of_quick_acks(&mut self) {
+    pub fn on_end_of_quick_acks(&mut self) {
         self.set_ato(self.min_ato);
     }
 
     /// Timeout of an ACK that is delayed now.
     #[inline(always)]
-    pub(super) fn timeout(&self) -> Time {
+    pub fn timeout(&self) -> Time {
         self.timeout
     }
 }

@@ -22,13 +22,13 @@ const EIGHTHS_PER_MS: u32 = 8000;
 const LARGEST_SAMPLE_MS: u32 = 500_000;
 
 /// True if the wait on a path whose handshake took `rtt` depends on the RTT.
-pub(super) fn depends_on(rtt: Time) -> bool {
+pub fn depends_on(rtt: Time) -> bool {
     rtt.0 / WAIT_FRACTION < LONGEST_WAIT.0
 }
 
 /// State of the compression.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Compression {
+pub struct Compression {
     /// RTT of the handshake in whole microseconds, and the RTT that the receiver measures; both in eighths of a
     /// microsecond. The second is 0 before the first sample.
     handshake: u32,
@@ -44,7 +44,7 @@ pub(super) struct Compression {
 
 impl Compression {
     /// Compression for a path whose handshake took `rtt`.
-    pub(super) fn new(rtt: Time) -> Self {
+    pub fn new(rtt: Time) -> Self {
         let handshake = u32::try_from(rtt.0 / Time::MICROSECOND.0 * 8).unwrap_or(u32::MAX);
         Self { handshake, measured: 0, echo: 0, gap: 0, duplicates: 0, segments: 0 }
     }
@@ -52,7 +52,7 @@ impl Compression {
     /// Measures the RTT by the timestamp `echo` of a segment that arrives now (`tcp_rcv_rtt_measure_ts`). A timestamp is
     /// measured once. Timestamps count whole ms, so a sample can be shorter than the RTT of the handshake.
     #[inline(never)]
-    pub(super) fn measure(&mut self, now: Time, echo: u32) {
+    pub fn measure(&mut self, now: Time, echo: u32) {
         let sample_ms = ((now.0 / Time::MILLISECOND.0) as u32 + 1).wrapping_sub(echo);
         if echo == std::mem::replace(&mut self.echo, echo) || sample_ms == 0 || sample_ms > LARGEST_SAMPLE_MS {
             return;
@@ -64,7 +64,7 @@ impl Compression {
 
     /// The RTT that the receiver measures; that of the handshake before the first sample.
     #[inline(always)]
-    pub(super) fn measured(&self) -> Time {
+    pub fn measured(&self) -> Time {
         let eighths = if self.measured == 0 { self.handshake / 8 } else { self.measured / 8 };
         Time(u64::from(eighths) * Time::MICROSECOND.0)
     }
@@ -77,18 +77,18 @@ impl Compression {
     }
 
     /// True if an ACK waits.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         self.segments > 0
     }
 
     /// Records that an ACK was sent.
-    pub(super) fn release(&mut self) {
+    pub fn release(&mut self) {
         self.segments = 0;
     }
 
     /// Takes a new segment above the gap that begins at segment `gap`. Returns the time for which the segment's ACK
     /// waits; [`Time::NEVER`] if an earlier segment has set the time; `None` if the ACK is sent at once.
-    pub(super) fn admit(&mut self, gap: u32) -> Option<Time> {
+    pub fn admit(&mut self, gap: u32) -> Option<Time> {
         if self.segments >= MOST_SEGMENTS {
             return None;
         }

@@ -1,0 +1,155 @@
+//! Size of a burst of a sender with segmentation offload, as in Linux 6.12 (`tcp_tso_autosize`).
+
+use elephan_cc::{Algorithm, Controller};
+
+use super::constants::{GSO_MAX_BYTES, MIN_TSO_SEGS, PACING_CA_RATIO, PACING_SS_RATIO, TSO_RTT_US};
+use super::pacing;
+use crate::endpoint::rtt::Rtt;
+
+/// A burst carries the data of 2^-10 s at the pacing rate (`sk_pacing_shift`).
+const BURSTS_PER_SECOND: f64 = 1024.0;
+/// Upper bound of the relative rounding error of a calculated rate, plus one.
+const ROUNDING: f64 = 1.0 + 1e-9;
+/// Smallest RTT, s, from which [`GSO_MAX_BYTES`] adds nothing to a burst: more than 16 times 2^9 µs.
+const LONG_RTT_S: f64 = 0.0082;
+/// Corrects a number of microseconds that rounding put just below a whole number.
+const WHOLE: f64 = 1e-3;
+/// Corrects a number of bytes that rounding put just below a whole number; Linux's rates are whole bytes per second.
+const WHOLE_BYTE: f64 = 1e-6;
+/// Rate, bit/s, below which algorithms that pace send single segments (`bbr_min_tso_segs`).
+const SLOW_BPS: f64 = 1.2e6;
+
+/// State on which the pacing rate of a socket depends.
+#[derive(Clone, Copy, Debug)]
+pub struct Socket<'a> {
+    pub rtt: &'a Rtt,
+    pub algorithm: &'a Controller,
+    /// True if the algorithm has a rate of its own.
+    pub paces: bool,
+    /// Window, and segments that were outstanding when Linux set the rate.
+    pub cwnd: f64,
+    pub outstanding: u32,
+    /// Payload of a segment, bytes, and segments of a full buffer.
+    pub payload: u32,
+    pub full: u32,
+}
+
+impl Socket<'_> {
+    /// Pacing rate, segments/s; `None` while it is unknown.
+    pub fn rate(&self) -> Option<f64> {
+        if self.paces {
+            return self.algorithm.pacing_rate();
+        }
+        let srtt = self.rtt.srtt();
+        let ratio = || pacing::ratio(self.cwnd, self.algorithm.ssthresh());
+        (srtt > 0.0).then(|| ratio() * self.cwnd.max(f64::from(self.outstanding)) / srtt)
+    }
+
+    /// The smaller of `segments` and the largest burst at the current rate.
+    #[inline(always)]
+    pub fn within_burst(&self, segments: u32) -> u32 {
+        let slowest = if self.paces { 1 } else { MIN_TSO_SEGS.min(self.full) };
+        if segments <= slowest || self.is_within_lowest_rate(segments) {
+            return segments;
+        }
+        if self.is_rate_of_smallest() {
+            return segments.min(MIN_TSO_SEGS);
+        }
+        self.within_rate(segments)
+    }
+
+    /// True if a lower bound of the window's rate is sufficient for a burst of `segments`. This test needs no division,
+    /// and is true for most bursts of large windows.
+    #[inline(always)]
+    fn is_within_lowest_rate(&self, segments: u32) -> bool {
+        let srtt = self.rtt.srtt();
+        let needed = f64::from(segments) * (BURSTS_PER_SECOND * ROUNDING) * srtt;
+        !self.paces
+            && srtt > 0.0
+            && PACING_CA_RATIO * self.cwnd >= needed
+            && segments.saturating_mul(self.payload) <= GSO_MAX_BYTES
+    }
+
+    /// True if an upper bound of the window's rate allows only the smallest bursts. This test needs no division, and is
+    /// true for most bursts of small windows.
+    #[inline(always)]
+    fn is_rate_of_smallest(&self) -> bool {
+        let fewest = f64::from(MIN_TSO_SEGS + 1) * BURSTS_PER_SECOND * self.rtt.srtt();
+        let window = self.cwnd.max(f64::from(self.outstanding));
+        !self.paces && PACING_SS_RATIO * ROUNDING * window < fewest && self.rtt.smallest() >= LONG_RTT_S
+    }
+
+    /// [`Self::within_burst`] by the rate. A fraction of [`GSO_MAX_BYTES`] is added to a burst; it halves with each 2^9 µs of
+    /// the smallest RTT.
+    #[inline(never)]
+    fn within_rate(&self, segments: u32) -> u32 {
+        let Some(bytes_per_s) = self.rate().map(|segments| segments * f64::from(self.payload)) else {
+            return segments.min(self.full);
+        };
+        let halvings = ((self.rtt.smallest() * 1e6 + WHOLE) / TSO_RTT_US) as u32;
+        let extra = GSO_MAX_BYTES.checked_shr(halvings).unwrap_or(0);
+        let bytes = ((bytes_per_s / BURSTS_PER_SECOND + WHOLE_BYTE) as u32).saturating_add(extra).min(GSO_MAX_BYTES);
+        if segments.saturating_mul(self.payload) <= bytes {
+            return segments;
+        }
+        let smallest = if self.paces && bytes_per_s * 8.0 < SLOW_BPS { 1 } else { MIN_TSO_SEGS };
+        segments.min((bytes / self.payload).max(smallest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::endpoint::bench::Bench;
+
+    fn largest_burst(bench: &Bench) -> u32 {
+        bench.sender.socket(bench.sender.next).within_burst(u32::MAX)
+    }
+
+    #[test]
+    fn a_burst_carries_a_millisecond_of_the_pacing_rate_and_more_on_a_short_path() {
+        // Window in segments, RTT in µs, and the burst: 1.2 windows per RTT (tcp_pacing_ca_ratio) for 1/1024 s, plus
+        // 65,343 bytes halved once for each 512 µs, in segments of 1,448 bytes.
+        let cases = [
+            (100, 100_000, 2),   // 1.17 segments, but two at least
+            (1000, 100_000, 11), // 11.7 segments
+            (4000, 100_000, 45), // 46.9 segments, limited by the buffer of 45
+            (10, 100, 45),       // 117 segments
+            (64, 25_000, 3),     // 3 segments exactly
+            (10, 1000, 34),      // 11.7 segments and half of 45.08
+            (100, 4000, 29),     // 29.3 segments and 1/128 of 45.08
+        ];
+        for (window, rtt_us, burst) in cases {
+            let bench = Bench::start(window, rtt_us, None);
+            assert_eq!(bench.wire.sent.len(), window as usize, "the first window leaves at once");
+            assert_eq!(largest_burst(&bench), burst, "window {window}, RTT {rtt_us} µs");
+        }
+    }
+
+    #[test]
+    fn the_test_without_a_division_accepts_only_bursts_that_the_rate_allows() {
+        let mut accepted = 0;
+        for (window, rtt_us) in [(10, 1000), (100, 4000), (100, 100_000), (1000, 100_000), (4000, 100_000)] {
+            let sender = Bench::start(window, rtt_us, None).sender;
+            let socket = sender.socket(sender.next);
+            for segments in (1..50).filter(|&segments| socket.is_within_lowest_rate(segments)) {
+                assert_eq!(socket.within_rate(segments), segments, "window {window}, RTT {rtt_us} µs");
+                accepted += 1;
+            }
+        }
+        assert!(accepted > 50, "{accepted} bursts");
+    }
+
+    #[test]
+    fn the_test_for_the_smallest_bursts_accepts_only_rates_that_allow_no_others() {
+        let mut accepted = 0;
+        for (window, rtt_us) in [(10, 8000), (10, 9000), (40, 20_000), (76, 50_000), (100, 50_000), (4000, 100_000)] {
+            let sender = Bench::start(window, rtt_us, None).sender;
+            let socket = sender.socket(sender.next);
+            if socket.is_rate_of_smallest() {
+                assert_eq!(socket.within_rate(u32::MAX), 2, "window {window}, RTT {rtt_us} µs");
+                accepted += 1;
+            }
+        }
+        assert_eq!(accepted, 2, "10 in 9 ms, 76 in 50 ms");
+    }
+}
