@@ -157,6 +157,7 @@ def _axis(ax: Axes, way: str, axis: Spec) -> None:
         low, high = getattr(ax, f"get_{way}lim")()
         # A margin of Matplotlib below data from 0 on is not a negative value.
         if getattr(ax.dataLim, f"{way}0") >= 0:
+            high = max(high, 1.04 * getattr(ax.dataLim, f"{way}1"))
             limits(0.0, high if high > 0 else low + 1.0)
     if axis.get("autorange") == "reversed" and axis.get("type") != "category":
         named.set_inverted(True)

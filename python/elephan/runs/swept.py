@@ -124,11 +124,11 @@ class Sweep(Sequence[R], Generic[R]):
         title: str | None = None,
         window: tuple[float, float] | None = None,
     ) -> Figure:
-        """A metric over the axes: lines with bands (means and 95 % intervals), or a heat map of the means.
+        """A metric over the axes: lines or bars with whiskers (means and 95 % intervals), or a heat map of the means.
 
         Two axes of numbers, or two axes of words, give a heat map. In all other cases the first axis of numbers is
-        ``x``, and each combination of values of the other axes is a line; words on the x axis are points with error
-        bars. A metric of a flow has a line for each flow.
+        ``x``, and each combination of values of the other axes is a line; words on the x axis have bars. A metric
+        of a flow has a line for each flow.
 
         Args:
             metric: name; by default the first metric of :meth:`frame`.
