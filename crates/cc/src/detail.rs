@@ -49,6 +49,17 @@ macro_rules! by_reference {
 
 by_reference!(Start, Ack, Signal, Sent, Lost, Restart);
 
+/// Form of an event, from which interfaces in other languages are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// Name of the event's callback.
+    pub callback: &'static str,
+    /// Name of the variant.
+    pub variant: &'static str,
+    /// Details of the event, each with its type: one structure, or numbers.
+    pub details: &'static [(&'static str, &'static str)],
+}
+
 /// Declares an enum of events: variants around a structure or with fields, each with the name of its callback in an
 /// interface that has a method for each event, and last the events of a host, if there are any.
 macro_rules! events {
@@ -77,8 +88,15 @@ macro_rules! events {
         }
 
         impl $name {
-            /// Names of the callbacks of all events, without those of a host's own.
-            pub const CALLBACKS: &'static [&'static str] = &[$($callback),+];
+            /// Forms of all events, without those of a host's own.
+            pub const FORMS: &'static [$crate::detail::Form] = &[$($crate::detail::Form {
+                callback: $callback,
+                variant: stringify!($variant),
+                details: &[
+                    $((stringify!($whole), stringify!($structure)))?
+                    $($((stringify!($field), stringify!($ty))),+)?
+                ],
+            }),+];
 
             /// Name of the event's callback.
             #[must_use]

@@ -134,7 +134,7 @@ pub mod yeah;
 
 pub use ack::{Ack, Delivery};
 pub use algorithm::{Algorithm, Ecn, Needs};
-pub use detail::Detail;
+pub use detail::{Detail, Form};
 pub use event::Event;
 pub use observe::{Observe, Observer, Variable};
 pub use param::{BuildError, Entry, Kind, Parameter, Preset, Setting, Value};

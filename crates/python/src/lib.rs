@@ -370,7 +370,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(queues, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(own::callbacks, module)?)?;
+    module.add_function(wrap_pyfunction!(own::events, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::jain_index, module)?)?;
     module.add_function(wrap_pyfunction!(saved::parquet, module)?)?;

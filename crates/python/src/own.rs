@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use elephan_cc::{Ack, Algorithm, Ecn, Event, Needs, Observe, Observer, linux};
+use elephan_cc::{Ack, Algorithm, Ecn, Event, Form, Needs, Observe, Observer, linux};
 use elephan_sim::spec::MOST_IN_FLIGHT;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -11,10 +11,13 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::callbacks::{PyAck, time_of, told};
 
-/// Names of the callbacks that bring ACKs and events.
+/// Events of an algorithm, in the order of their declaration: the callback, the pattern of the variant in Rust up to its
+/// details, and the details with their types.
 #[pyfunction]
-pub fn callbacks() -> Vec<&'static str> {
-    [&["on_ack"], Event::CALLBACKS, linux::Event::CALLBACKS].concat()
+pub fn events() -> Vec<(&'static str, String, Vec<(&'static str, &'static str)>)> {
+    let form = |path: &str, form: &Form| (form.callback, format!("{path}{}", form.variant), form.details.to_vec());
+    let general = Event::FORMS.iter().map(|event| form("Event::", event));
+    general.chain(linux::Event::FORMS.iter().map(|event| form("Event::Linux(linux::Event::", event))).collect()
 }
 
 /// The first exception of a run; no callback is called after it.

@@ -8,7 +8,7 @@ callback. Numbers are written with full precision. True is 1, false is 0, and ``
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from elephan import _engine as told
@@ -16,29 +16,18 @@ from elephan.algorithm import Algorithm
 from elephan.scenario import own
 from elephan.scenario.scenario import Scenario
 
-ACK = (
-    "now", "acked", "rtt", "owd", "min_rtt", "srtt", "in_flight", "window_at_send", "round_start", "in_recovery",
-    "window_limited", "marked",
-)  # fmt: skip
 FIELDS = {
-    "on_start": ("now", "initial_window", "initial_ssthresh", "segment_bytes", "hz", "seed", "rtt"),
-    "on_ack": ACK,
-    "on_sample": ACK,
-    "on_congestion": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated", "kept"),
-    "on_timeout": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated", "kept"),
-    "on_restart": ("now", "next", "idle", "application_limited"),
-    "on_sent": ("now", "in_flight", "retransmission"),
-    "on_lost": (
-        "now",
-        "sent_at",
-        "delivered",
-        "prior_delivered",
-        "app_limited",
-        "tx_in_flight",
-        "lost",
-        "by_timer",
+    "Start": ("now", "initial_window", "initial_ssthresh", "segment_bytes", "hz", "seed", "rtt"),
+    "Ack": (
+        "now", "acked", "rtt", "owd", "min_rtt", "srtt", "in_flight", "window_at_send", "round_start", "in_recovery",
+        "window_limited", "marked",
     ),
-}
+    "Signal": ("now", "in_flight", "cause", "srtt", "min_rtt", "repeated", "kept"),
+    "Restart": ("now", "next", "idle", "application_limited"),
+    "Sent": ("now", "in_flight", "retransmission"),
+    "Lost": ("now", "sent_at", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost", "by_timer"),
+}  # fmt: skip
+"""The fields of each structure that a recording has."""
 DELIVERY = (
     "rate", "interval", "delivered", "prior_delivered", "app_limited", "tx_in_flight", "lost", "departs_in",
 )  # fmt: skip
@@ -69,90 +58,49 @@ class Recorder(Algorithm):
         answers |= {f"observe.{name}": value for name, value in inner.observe().items()}
         self.lines.append(" ".join([callback, *_words(given), "->", *_words(answers)]))
 
-    def _pass_on(self, callback: str, event: Any) -> None:
-        getattr(self.inner, callback)(event)
-        given = {name: getattr(event, name) for name in FIELDS[callback]}
-        delivery = getattr(event, "delivery", None)
-        if delivery is not None and callback == "on_ack":
-            given |= {f"delivery.{name}": getattr(delivery, name) for name in DELIVERY}
-        sample = getattr(event, "sample", None)
-        if sample is not None:
-            given |= {f"sample.{name}": getattr(sample, name) for name in SAMPLE}
-            given["sample.echoed"], given["sample.stamp"] = sample.timestamps
-        self._noted(callback, given)
-
-    def on_start(self, start: told.Start) -> None:
-        """Pass the callback on and record it."""
-        self._pass_on("on_start", start)
-
-    def on_ack(self, ack: told.Ack) -> None:
-        """Pass the callback on and record it."""
-        self._pass_on("on_ack", ack)
-
-    def on_congestion(self, signal: told.Signal) -> None:
-        """Pass the callback on and record it."""
-        self._pass_on("on_congestion", signal)
-
-    def on_timeout(self, signal: told.Signal) -> None:
-        """Pass the callback on and record it."""
-        self._pass_on("on_timeout", signal)
-
-    def on_sent(self, sent: told.Sent) -> None:
-        """Pass the callback on and record it."""
-        self._pass_on("on_sent", sent)
-
-    def on_lost(self, lost: told.Lost) -> None:
-        """Pass the callback on and record it."""
-        self._pass_on("on_lost", lost)
-
-    def on_idle(self, now: float, idle: float) -> None:
-        """Pass the callback on and record it."""
-        self.inner.on_idle(now, idle)
-        self._noted("on_idle", {"now": now, "idle": idle})
-
-    def on_idle_timeouts(self, timeouts: int) -> None:
-        """Pass the callback on and record it."""
-        self.inner.on_idle_timeouts(timeouts)
-        self._noted("on_idle_timeouts", {"timeouts": timeouts})
-
-    def on_restart(self, restart: told.Restart) -> None:
-        """Pass the callback on and record it."""
-        self._pass_on("on_restart", restart)
-
-    def on_loss_in_reduction(self, now: float, window: float) -> None:
-        """Pass the callback on and record it."""
-        self.inner.on_loss_in_reduction(now, window)
-        self._noted("on_loss_in_reduction", {"now": now, "window": window})
-
-    def on_sample(self, ack: told.Ack) -> None:
-        """Pass the callback on and record it."""
-        self._pass_on("on_sample", ack)
-
     def takes_reduction(self) -> bool:
         """Pass the callback on and record it."""
         answer = self.inner.takes_reduction()
         self._noted("takes_reduction", {"answer": answer})
         return answer
 
-    def on_recovery_exit(self, now: float) -> None:
+    def on_ack(self, ack: told.Ack) -> None:
         """Pass the callback on and record it."""
-        self.inner.on_recovery_exit(now)
-        self._noted("on_recovery_exit", {"now": now})
+        self.inner.on_ack(ack)
+        self._noted("on_ack", _fields(ack))
 
-    def on_undo(self, now: float) -> None:
+    def on_congestion(self, signal: told.Signal) -> None:
         """Pass the callback on and record it."""
-        self.inner.on_undo(now)
-        self._noted("on_undo", {"now": now})
+        self.inner.on_congestion(signal)
+        self._noted("on_congestion", _fields(signal))
 
-    def moderate(self, window: float) -> None:
-        """Pass the callback on and record it."""
-        self.inner.moderate(window)
-        self._noted("moderate", {"window": window})
 
-    def keep(self, window: float) -> None:
-        """Pass the callback on and record it."""
-        self.inner.keep(window)
-        self._noted("keep", {"window": window})
+def _passed(callback: str, names: tuple[str, ...]) -> Callable[..., None]:
+    """The method that passes a callback with arguments of these names on, and records it."""
+
+    def method(self: Recorder, *given: Any) -> None:
+        getattr(self.inner, callback)(*given)
+        is_structure = type(given[0]).__name__ in FIELDS
+        self._noted(callback, _fields(given[0]) if is_structure else dict(zip(names, given, strict=True)))
+
+    return method
+
+
+for _callback, _, _details in told.events():
+    if _callback not in vars(Recorder):
+        setattr(Recorder, _callback, _passed(_callback, tuple(name for name, _ in _details)))
+
+
+def _fields(event: Any) -> dict[str, Any]:
+    """The fields of a structure, with those of the samples in it."""
+    given = {name: getattr(event, name) for name in FIELDS[type(event).__name__]}
+    if isinstance(event, told.Ack):
+        if event.delivery is not None:
+            given |= {f"delivery.{name}": getattr(event.delivery, name) for name in DELIVERY}
+        if event.sample is not None:
+            given |= {f"sample.{name}": getattr(event.sample, name) for name in SAMPLE}
+            given["sample.echoed"], given["sample.stamp"] = event.sample.timestamps
+    return given
 
 
 def _words(values: Mapping[str, Any]) -> list[str]:

@@ -6,11 +6,12 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from elephan import _engine
 from elephan.algorithm import Algorithm
 from elephan.export.recording import record
 from elephan.scenario import own
@@ -69,44 +70,15 @@ _TAKEN = frozenset(
         "Signal", "Start",
     )
 )  # fmt: skip
-_SIGNATURES = {
-    "on_start": "&mut self, start: &Start",
-    "on_ack": "&mut self, ack: &Ack",
-    "on_congestion": "&mut self, signal: &Signal",
-    "on_timeout": "&mut self, signal: &Signal",
-    "on_idle": "&mut self, now: f64, idle: f64",
-    "on_idle_timeouts": "&mut self, timeouts: u32",
-    "on_restart": "&mut self, restart: &Restart",
-    "on_loss_in_reduction": "&mut self, now: f64, window: f64",
-    "on_sent": "&mut self, sent: &Sent",
-    "on_lost": "&mut self, lost: &Lost",
-    "on_recovery_exit": "&mut self, now: f64",
-    "moderate": "&mut self, window: f64",
-    "keep": "&mut self, window: f64",
-    "on_undo": "&mut self, now: f64",
-    "on_sample": "&mut self, ack: &Ack",
-    "recovery_floor": "&self",
-    "takes_reduction": "&mut self",
+_EVENTS = {callback: (pattern, details) for callback, pattern, details in _engine.events()}
+"""The pattern of each event and its details, by the name of its callback."""
+_ARGUMENTS = {
+    "on_ack": [("ack", "Ack")],
+    **{callback: details for callback, (_, details) in _EVENTS.items()},
+    "recovery_floor": [],
+    "takes_reduction": [],
 }
-_RESULTS = {"recovery_floor": " -> f64", "takes_reduction": " -> bool"}
-_OF_THE_TRAIT = ("on_ack", "recovery_floor", "takes_reduction")
-_EVENTS = {
-    "on_start": "Start(ref start)",
-    "on_congestion": "Congestion(ref signal)",
-    "on_timeout": "Timeout(ref signal)",
-    "on_idle": "Idle { now, idle }",
-    "on_sent": "Sent(ref sent)",
-    "on_lost": "Lost(ref lost)",
-    "moderate": "Moderate { window }",
-    "keep": "Keep { window }",
-    "on_recovery_exit": "RecoveryExit { now }",
-    "on_undo": "Undo { now }",
-    "on_sample": "Linux(linux::Event::Sample(ref ack))",
-    "on_restart": "Linux(linux::Event::Restart(ref restart))",
-    "on_idle_timeouts": "Linux(linux::Event::IdleTimeouts { timeouts })",
-    "on_loss_in_reduction": "Linux(linux::Event::LossInReduction { now, window })",
-}
-"""The events of `Event` that call the methods of the same names."""
+_OF_THE_TRAIT = {"on_ack": "", "recovery_floor": " -> f64", "takes_reduction": " -> bool"}
 _INHERITED = {
     "on_start": "self.window = start.initial_window.max(1.0);\nself.ssthresh = start.initial_ssthresh.max(2.0);",
     "on_timeout": "if !signal.repeated {\n    self.ssthresh = (self.window / 2.0).max(2.0);\n}\nself.window = 1.0;",
@@ -224,7 +196,8 @@ def _manifest(crate: Crate) -> str:
 
 def _twin(crate: Crate) -> str:
     text = (_HERE / "twin.rs.txt").read_text(encoding="utf-8")
-    known = {"SPEC": crate.spec, "MODULE": crate.name.replace("-", "_"), "CLASS": crate.class_name}
+    module = crate.name.replace("-", "_")
+    known = {"SPEC": crate.spec, "MODULE": module, "CLASS": crate.class_name, "EVENTS": _read_events()}
     for word, value in known.items():
         text = text.replace(f"@{word}@", value)
     return text
@@ -301,7 +274,7 @@ def _observe(crate: Crate) -> str:
 
 
 def _algorithm(crate: Crate) -> str:
-    methods = {name: text for name in _SIGNATURES if (text := _method(crate, name))}
+    methods = {name: text for name in _ARGUMENTS if (text := _method(crate, name))}
     of_events = {name: text for name, text in methods.items() if name in _EVENTS}
     own_type = crate.class_name
     answers = [
@@ -320,14 +293,27 @@ def _algorithm(crate: Crate) -> str:
     )
 
 
+def _is_structure(details: list[tuple[str, str]]) -> bool:
+    return details[0][1][0].isupper()
+
+
+def _event(callback: str, value: Callable[[str, str], str]) -> str:
+    """An event in Rust, as a pattern or as an expression; `value` is the text of a detail of a name and a type."""
+    head, details = _EVENTS[callback]
+    texts = ", ".join(value(name, kind) for name, kind in details)
+    body = f"({texts})" if _is_structure(details) else f" {{ {texts} }}"
+    return head + body + ")" * head.count("(")
+
+
 def _on_event(names: tuple[str, ...]) -> str:
     """Text of `on_event`, which calls the methods of `names`."""
     arms = []
     for name in names:
-        pattern = f"Event::{_EVENTS[name]}"
+        ref = "ref " if _is_structure(_EVENTS[name][1]) else ""
+        pattern = _event(name, lambda detail, _, ref=ref: f"{ref}{detail}")
         if name == "moderate" and "keep" not in names:
             pattern += " | Event::Keep { window }"
-        arguments = ", ".join(part.partition(":")[0] for part in _SIGNATURES[name].split(", ")[1:])
+        arguments = ", ".join(detail for detail, _ in _EVENTS[name][1])
         arms.append(f"            {pattern} => self.{name}({arguments}),\n")
     return (
         "    fn on_event(&mut self, event: &Event) {\n        match *event {\n"
@@ -335,15 +321,28 @@ def _on_event(names: tuple[str, ...]) -> str:
     )
 
 
+def _read_events() -> str:
+    """The cases of the twin test that read an event of each callback from a recording's words."""
+
+    def value(name: str, kind: str) -> str:
+        if kind[0].isupper():
+            return f"{kind.lower()}(w)"
+        return f'{name}: w.number("{name}")' + ("" if kind == "f64" else f" as {kind}")
+
+    return "".join(f'        "{callback}" => {_event(callback, value)},\n' for callback in _EVENTS)
+
+
 def _method(crate: Crate, name: str) -> str:
     """Text of a callback: the base class's arithmetic if it is inherited, otherwise the Python text and a note on the
     missing code."""
-    head = f"    fn {name}({_SIGNATURES[name]}){_RESULTS.get(name, '')} {{\n"
+    details = _ARGUMENTS[name]
+    arguments = "".join(f", {detail}: {'&' if kind[0].isupper() else ''}{kind}" for detail, kind in details)
+    receiver = "&self" if name == "recovery_floor" else "&mut self"
+    head = f"    fn {name}({receiver}{arguments}){_OF_THE_TRAIT.get(name, '')} {{\n"
     if getattr(type(crate.made), name) is getattr(Algorithm, name):
         text = _INHERITED.get(name)
         return f"{head}{textwrap.indent(text, ' ' * 8)}\n    }}\n" if text else ""
-    arguments = [part.partition(":")[0] for part in _SIGNATURES[name].split(", ")[1:]]
-    shown = "".join(f"{', ' if i else ': '}{{{argument}:?}}" for i, argument in enumerate(arguments))
+    shown = "".join(f"{', ' if i else ': '}{{{detail}:?}}" for i, (detail, _) in enumerate(details))
     python = "".join(f"        // {line}".rstrip() + "\n" for line in _python(type(crate.made), name).splitlines())
     return f'{head}{python}        todo!("{name}{shown}")\n    }}\n'
 
