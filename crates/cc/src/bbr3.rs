@@ -21,11 +21,24 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
 use crate::reports::{Cause, Lost, Signal, Start};
 
+mod aggregation;
+mod full_pipe;
+mod losses;
+mod min_rtt;
+mod mode;
+mod probe_bw;
+mod probe_rtt;
+mod sample;
 mod state;
 #[cfg(test)]
 mod tests;
 
-use state::{AckPhase, Mode, Sample, State};
+use self::aggregation::Aggregation;
+use self::full_pipe::FullPipe;
+use self::losses::Losses;
+use self::min_rtt::MinRtt;
+use self::mode::{AckPhase, Mode, Undo};
+use self::sample::Sample;
 
 params! {
     /// Parameters of BBR version 3.
@@ -67,8 +80,6 @@ params! {
     }
 }
 
-/// Number of separate loss events in a round that end Startup (§5.3.1.3).
-const STARTUP_LOSSES: u32 = 6;
 /// Largest number of rounds in Drain (§5.3.2).
 const DRAIN_ROUNDS: f64 = 3.0;
 /// Duration of one burst, s, and its limits, segments and bytes (§5.6.3).
@@ -79,6 +90,55 @@ const QUANTUM_MOST_BYTES: f64 = 65_536.0;
 const OFFLOAD_QUANTA: f64 = 3.0;
 /// RTT that the first pacing rate assumes, s.
 const FIRST_RTT_S: f64 = 0.001;
+
+/// State of a connection: what the states of BBR share, and the parts that keep their own.
+#[derive(Clone, Debug)]
+struct State {
+    mode: Mode,
+    w: f64,
+    initial_window: f64,
+    segment_bytes: f64,
+    pacing_rate: f64,
+    rtt_seen: bool,
+    delivered: f64,
+    next_round: f64,
+    round_start: bool,
+    rounds: f64,
+    rounds_since_probe_up: f64,
+    /// Two flags, for the last round and for the current round: true if the window, and not the pacing rate, limited
+    /// the flow.
+    window_filled: [bool; 2],
+    max_bw: [f64; 2],
+    bw: f64,
+    bw_shortterm: f64,
+    bw_latest: f64,
+    inflight_shortterm: f64,
+    inflight_longterm: f64,
+    inflight_latest: f64,
+    min_rtt: MinRtt,
+    aggregation: Aggregation,
+    losses: Losses,
+    recovering: bool,
+    prior_window: f64,
+    undo: Undo,
+    full: FullPipe,
+    drain_round: f64,
+    ack_phase: AckPhase,
+    cycle_at: f64,
+    probe_wait: f64,
+    probe_sample: bool,
+    probe_up_rounds: u32,
+    probe_up_acked: f64,
+    probe_up_per_step: f64,
+    probe_too_high: bool,
+    probe_precautionary: bool,
+    probe_rtt_until: Option<f64>,
+    probe_rtt_round_done: bool,
+    limited_from: f64,
+    limited_to: f64,
+    idle_restart: bool,
+    draws: Draws,
+}
 
 /// BBR version 3.
 #[derive(Clone, Debug)]
@@ -130,7 +190,8 @@ impl Bbr3 {
 
     /// Volume of `gain` bandwidth-delay products, segments; the initial window before the first RTT sample.
     fn bdp(&self, bw: f64, gain: f64) -> f64 {
-        if self.s.min_rtt.is_finite() { gain * bw * self.s.min_rtt } else { self.s.initial_window }
+        let min_rtt = self.s.min_rtt.get();
+        if min_rtt.is_finite() { gain * bw * min_rtt } else { self.s.initial_window }
     }
 
     fn quantized(&self, inflight: f64) -> f64 {
@@ -185,20 +246,18 @@ impl Bbr3 {
         self.s.update_latest(sample);
         self.s.update_round(sample);
         self.s.update_max_bw(sample);
-        if self.s.loss_round_start {
-            if self.s.loss_in_round && !self.s.mode.probes_bandwidth() {
-                self.s.lower_bounds(self.p.beta);
-            }
-            self.s.loss_in_round = false;
+        if self.s.losses.takes_round() && !self.s.mode.probes_bandwidth() {
+            self.s.lower_bounds(self.p.beta);
         }
-        self.s.update_aggregation(ack);
-        self.s.look_for_full_pipe(sample);
+        let s = &mut *self.s;
+        s.aggregation.update(ack, (s.bw, s.w), s.rounds, s.full.is_reached());
+        s.full.look(sample, s.round_start);
         self.leave_startup(sample);
         self.leave_drain(ack);
         self.update_cycle(ack, sample);
-        self.update_min_rtt(ack);
+        self.s.min_rtt.update(ack, self.p.probe_rtt_interval, self.p.min_rtt_window);
         self.probe_rtt(ack);
-        if self.s.loss_round_start {
+        if self.s.losses.begins_round() {
             (self.s.bw_latest, self.s.inflight_latest) = (sample.rate, sample.delivered);
         }
         self.s.bw = self.s.max_bw().min(self.s.bw_shortterm);
@@ -206,25 +265,20 @@ impl Bbr3 {
 
     /// Leaves Startup when the bandwidth stops growing, or after a whole round of recovery with many losses.
     fn leave_startup(&mut self, sample: &Sample) {
-        let s = &mut *self.s;
-        s.losses_in_round += u32::from(s.lost_now);
-        if s.mode == Mode::Startup
-            && s.loss_round_start
-            && s.recovering
-            && s.losses_in_round >= STARTUP_LOSSES
+        let has_many_losses = self.s.losses.count();
+        if self.s.mode == Mode::Startup
+            && has_many_losses
+            && self.s.recovering
             && self.too_high(sample.lost, sample.tx_in_flight)
         {
             let bdp = self.bdp(self.s.bw, 1.0);
             let s = &mut *self.s;
             s.undo.mode = Some(Mode::Startup);
-            s.full_reached = true;
+            s.full.set_reached(true);
             s.inflight_longterm = bdp.max(s.inflight_latest);
         }
         let s = &mut *self.s;
-        if s.loss_round_start {
-            s.losses_in_round = 0;
-        }
-        if s.mode == Mode::Startup && s.full_reached {
+        if s.mode == Mode::Startup && s.full.is_reached() {
             s.mode = Mode::Drain;
             s.drain_round = s.rounds;
         }
@@ -239,175 +293,9 @@ impl Bbr3 {
         }
     }
 
-    fn start_down(&mut self, now: f64) {
-        let s = &mut *self.s;
-        (s.loss_in_round, s.bw_latest, s.inflight_latest) = (false, 0.0, 0.0);
-        s.probe_up_per_step = f64::INFINITY;
-        s.rounds_since_probe_up = (s.draws.bits() & 1) as f64;
-        s.probe_wait = self.p.probe_wait + s.draws.uniform();
-        s.cycle_at = now;
-        s.ack_phase = AckPhase::ProbeStopping;
-        s.next_round = s.delivered;
-        s.mode = Mode::Down;
-    }
-
-    fn start_up(&mut self, sample: &Sample) {
-        let s = &mut *self.s;
-        s.probe_sample = true;
-        s.ack_phase = AckPhase::ProbeStarting;
-        s.next_round = s.delivered;
-        s.reset_full_pipe();
-        s.full_bw = sample.rate;
-        s.mode = Mode::Up;
-        s.raise_slope();
-    }
-
-    fn update_cycle(&mut self, ack: &Ack, sample: &Sample) {
-        if !self.s.full_reached || self.adapt_long_term(ack, sample) {
-            return;
-        }
-        let mode = self.s.mode;
-        match mode {
-            Mode::Down | Mode::Cruise if self.time_to_probe(ack.now) => self.s.start_refill(),
-            Mode::Down if self.time_to_cruise(ack.in_flight) => self.s.mode = Mode::Cruise,
-            Mode::Refill if self.s.round_start => self.start_up(sample),
-            Mode::Up if self.time_to_go_down(ack, sample) => {
-                self.s.probe_too_high = false;
-                self.start_down(ack.now);
-            }
-            _ => {}
-        }
-    }
-
-    /// Adapts the long-term model. Returns true if the adaptation caused a transition to another state.
-    fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample) -> bool {
-        let s = &mut *self.s;
-        if s.ack_phase == AckPhase::ProbeStarting && s.round_start {
-            s.ack_phase = AckPhase::ProbeFeedback;
-        }
-        if s.ack_phase == AckPhase::ProbeStopping && s.round_start {
-            s.probe_sample = false;
-            s.ack_phase = AckPhase::Init;
-            if s.mode.in_probe_bw() && !sample.app_limited {
-                s.advance_max_bw();
-            }
-            if s.mode.in_probe_bw() && s.probe_precautionary && !s.probe_too_high {
-                s.start_refill();
-                return true;
-            }
-        }
-        if self.too_high(sample.lost, sample.tx_in_flight) || self.s.inflight_longterm.is_infinite() {
-            return false;
-        }
-        let s = &mut *self.s;
-        s.inflight_longterm = s.inflight_longterm.max(sample.tx_in_flight);
-        if s.mode == Mode::Up {
-            s.probe_longterm_upward(ack);
-        }
-        false
-    }
-
-    fn time_to_probe(&self, now: f64) -> bool {
-        let s = &*self.s;
-        now > s.cycle_at + s.probe_wait || s.rounds_since_probe_up >= self.target_inflight().min(self.p.probe_rounds)
-    }
-
-    fn time_to_cruise(&self, in_flight: f64) -> bool {
-        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.s.max_bw(), 1.0)
-    }
-
-    fn time_to_go_down(&mut self, ack: &Ack, sample: &Sample) -> bool {
-        let s = &mut *self.s;
-        if s.probe_too_high && ack.in_flight >= s.inflight_longterm {
-            s.probe_precautionary = true;
-            return true;
-        }
-        if s.is_window_limited() && s.w >= s.inflight_longterm {
-            s.reset_full_pipe();
-            s.full_bw = sample.rate;
-            return false;
-        }
-        s.full_now
-    }
-
-    fn handle_too_high(&mut self, now: f64, in_flight: f64, app_limited: bool) {
-        let bound = in_flight.max(self.target_inflight() * self.p.beta);
-        let s = &mut *self.s;
-        s.probe_too_high = true;
-        s.probe_sample = false;
-        if !app_limited {
-            s.inflight_longterm = bound;
-        }
-        if s.mode == Mode::Up {
-            s.undo.mode = Some(Mode::Up);
-            self.start_down(now);
-        }
-    }
-
-    fn update_min_rtt(&mut self, ack: &Ack) {
-        let s = &mut *self.s;
-        s.probe_rtt_expired = ack.now > s.probe_rtt_delay_at + self.p.probe_rtt_interval;
-        if let Some(rtt) = ack.rtt {
-            if rtt < s.probe_rtt_delay || s.probe_rtt_expired {
-                (s.probe_rtt_delay, s.probe_rtt_delay_at) = (rtt, ack.now);
-            }
-        }
-        let expired = ack.now > s.min_rtt_at + self.p.min_rtt_window;
-        if s.probe_rtt_delay < s.min_rtt || expired {
-            (s.min_rtt, s.min_rtt_at) = (s.probe_rtt_delay, s.probe_rtt_delay_at);
-        }
-    }
-
-    fn probe_rtt_window(&self) -> f64 {
-        self.bdp(self.s.bw, self.p.probe_rtt_cwnd_gain).max(self.p.min_window)
-    }
-
-    fn probe_rtt(&mut self, ack: &Ack) {
-        if self.s.mode != Mode::ProbeRtt && self.s.probe_rtt_expired && !self.s.idle_restart {
-            self.s.save_window();
-            let s = &mut *self.s;
-            s.mode = Mode::ProbeRtt;
-            s.probe_rtt_until = None;
-            s.ack_phase = AckPhase::ProbeStopping;
-            s.next_round = s.delivered;
-            s.limited_from = s.delivered;
-        }
-        if self.s.mode == Mode::ProbeRtt {
-            let enough = self.probe_rtt_window();
-            let s = &mut *self.s;
-            s.limited_to = s.delivered + ack.in_flight;
-            if s.probe_rtt_until.is_some() {
-                s.probe_rtt_round_done |= s.round_start;
-                if s.probe_rtt_round_done {
-                    self.leave_probe_rtt(ack.now);
-                }
-            } else if ack.in_flight <= enough {
-                s.probe_rtt_until = Some(ack.now + self.p.probe_rtt_time);
-                s.probe_rtt_round_done = false;
-                s.next_round = s.delivered;
-            }
-        }
-        self.s.idle_restart = false;
-    }
-
-    fn leave_probe_rtt(&mut self, now: f64) {
-        if self.s.probe_rtt_until.is_none_or(|until| now <= until) {
-            return;
-        }
-        self.s.probe_rtt_delay_at = now;
-        self.s.restore_window();
-        self.s.reset_short_term();
-        if self.s.full_reached {
-            self.start_down(now);
-            self.s.mode = Mode::Cruise;
-        } else {
-            self.s.mode = Mode::Startup;
-        }
-    }
-
     fn pace(&mut self, gain: f64) {
         let rate = gain * self.s.bw * (1.0 - self.p.pacing_margin);
-        if rate > self.s.pacing_rate || (self.s.full_reached && rate > 0.0) {
+        if rate > self.s.pacing_rate || (self.s.full.is_reached() && rate > 0.0) {
             self.s.pacing_rate = rate;
         }
     }
@@ -417,9 +305,9 @@ impl Bbr3 {
     }
 
     fn set_window(&mut self, acked: f64) {
-        let most = self.quantized(self.bdp(self.s.bw, self.cwnd_gain()) + self.s.extra_acked.get());
+        let most = self.quantized(self.bdp(self.s.bw, self.cwnd_gain()) + self.s.aggregation.get());
         let s = &mut *self.s;
-        if s.full_reached {
+        if s.full.is_reached() {
             s.w = (s.w + acked).min(most);
         } else if s.w < most || s.delivered < s.initial_window {
             s.w += acked;
@@ -451,15 +339,15 @@ observed! {
     /// Largest safe volume in flight (BBR.inflight_longterm); null without one.
     inflight_longterm = self.s.inflight_longterm, number(Unit::Segments);
     /// Smallest RTT (BBR.min_rtt).
-    min_rtt_s = self.s.min_rtt, number(Unit::Seconds);
+    min_rtt_s = self.s.min_rtt.get(), number(Unit::Seconds);
     /// Pacing gain.
     pacing_gain = self.pacing_gain(), plain();
     /// Window gain.
     cwnd_gain = self.cwnd_gain(), plain();
     /// Largest excess of acknowledged data over the bandwidth (BBR.extra_acked).
-    extra_acked = self.s.extra_acked.get(), number(Unit::Segments);
+    extra_acked = self.s.aggregation.get(), number(Unit::Segments);
     /// 1 once Startup has filled the pipe.
-    full_bw_reached = self.s.full_reached, plain();
+    full_bw_reached = self.s.full.is_reached(), plain();
 }
 
 impl Bbr3 {
@@ -468,21 +356,18 @@ impl Bbr3 {
         s.w = start.initial_window.max(1.0);
         s.initial_window = s.w;
         s.segment_bytes = start.segment_bytes;
-        (s.min_rtt_at, s.probe_rtt_delay_at, s.extra_since) = (start.now, start.now, start.now);
+        s.aggregation.begin(start.now);
         s.draws = Draws::new(start.seed);
         s.rtt_seen = start.rtt.is_some();
-        s.min_rtt = start.rtt.unwrap_or(f64::INFINITY);
+        s.min_rtt = MinRtt::new(start.now, start.rtt);
         self.first_pace(start.rtt.unwrap_or(FIRST_RTT_S));
     }
 
     fn on_lost(&mut self, lost: &Lost) {
         let s = &mut *self.s;
-        s.lost_now = true;
-        if !s.loss_in_round {
-            s.loss_round_delivered = lost.delivered;
+        if s.losses.note(lost.delivered) {
             s.save_upon_loss();
         }
-        s.loss_in_round = true;
         if s.probe_sample && self.too_high(lost.lost, lost.tx_in_flight) {
             let in_flight = self.inflight_at_loss(lost.tx_in_flight, lost.lost);
             self.handle_too_high(lost.now, in_flight, lost.app_limited);
@@ -503,7 +388,7 @@ impl Bbr3 {
 
     fn on_idle(&mut self, now: f64) {
         self.s.idle_restart = true;
-        (self.s.extra_since, self.s.extra_delivered) = (now, 0.0);
+        self.s.aggregation.begin(now);
         if self.s.mode.in_probe_bw() {
             self.pace(1.0);
         } else if self.s.mode == Mode::ProbeRtt {
@@ -521,14 +406,14 @@ impl Bbr3 {
     fn on_undo(&mut self) {
         self.on_recovery_exit();
         let s = &mut *self.s;
-        s.loss_in_round = false;
-        s.reset_full_pipe();
+        s.losses.forget_round();
+        s.full.begin(0.0);
         s.bw_shortterm = s.bw_shortterm.max(s.undo.bw_shortterm);
         s.inflight_shortterm = s.inflight_shortterm.max(s.undo.inflight_shortterm);
         s.inflight_longterm = s.inflight_longterm.max(s.undo.inflight_longterm);
         match s.undo.mode.take() {
             Some(Mode::Startup) if s.mode != Mode::Startup => {
-                s.full_reached = false;
+                s.full.set_reached(false);
                 if s.mode != Mode::ProbeRtt {
                     s.mode = Mode::Startup;
                 }
@@ -553,7 +438,7 @@ impl Algorithm for Bbr3 {
         }
         self.pace(self.pacing_gain());
         self.set_window(ack.acked);
-        self.s.lost_now = false;
+        self.s.losses.end_ack();
     }
 
     fn on_event(&mut self, event: &Event) {

@@ -15,7 +15,9 @@ fn bbr3() -> Bbr3 {
 fn steady(bdp: f64) -> Bbr3 {
     let mut b = bbr3();
     let s = &mut *b.s;
-    (s.full_reached, s.min_rtt, s.w, s.mode) = (true, 0.1, bdp, Mode::Cruise);
+    s.full.set_reached(true);
+    s.min_rtt = MinRtt::new(0.0, Some(0.1));
+    (s.w, s.mode) = (bdp, Mode::Cruise);
     (s.max_bw, s.bw) = ([bdp / 0.1; 2], bdp / 0.1);
     b
 }
@@ -212,7 +214,7 @@ fn startup_ends_on_a_plateau_after_three_rounds_and_drain_after_three_more() {
         assert_eq!(b.s.mode, Mode::Startup);
     }
     round(&mut b, &mut d, 87.0, 0.0, false);
-    assert_eq!((b.s.mode, b.s.full_reached), (Mode::Drain, true));
+    assert_eq!((b.s.mode, b.s.full.is_reached()), (Mode::Drain, true));
     // The segments in flight stay above the estimate, as after a fall of the rate.
     for _ in 0..3 {
         round(&mut b, &mut d, 80.0, 0.0, false);
@@ -254,7 +256,7 @@ fn application_limited_rounds_without_loss_never_end_startup_or_a_probe() {
     let mut b = steady(1000.0);
     b.start_up(&Sample::default());
     let mut d = Driver { min_rtt: 0.1, srtt: 0.1, ..Driver::new() };
-    (b.s.probe_rtt_delay, b.s.inflight_longterm) = (0.1, 1e9);
+    b.s.inflight_longterm = 1e9;
     for _ in 0..30 {
         round(&mut b, &mut d, 10.0, 0.0, true);
     }
