@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -297,11 +297,10 @@ def _is_structure(details: list[tuple[str, str]]) -> bool:
     return details[0][1][0].isupper()
 
 
-def _event(callback: str, value: Callable[[str, str], str]) -> str:
-    """An event in Rust, as a pattern or as an expression; `value` is the text of a detail of a name and a type."""
+def _event(callback: str, texts: Iterable[str]) -> str:
+    """An event in Rust, as a pattern or as an expression, with the texts of its details."""
     head, details = _EVENTS[callback]
-    texts = ", ".join(value(name, kind) for name, kind in details)
-    body = f"({texts})" if _is_structure(details) else f" {{ {texts} }}"
+    body = f"({', '.join(texts)})" if _is_structure(details) else f" {{ {', '.join(texts)} }}"
     return head + body + ")" * head.count("(")
 
 
@@ -310,7 +309,7 @@ def _on_event(names: tuple[str, ...]) -> str:
     arms = []
     for name in names:
         ref = "ref " if _is_structure(_EVENTS[name][1]) else ""
-        pattern = _event(name, lambda detail, _, ref=ref: f"{ref}{detail}")
+        pattern = _event(name, (ref + detail for detail, _ in _EVENTS[name][1]))
         if name == "moderate" and "keep" not in names:
             pattern += " | Event::Keep { window }"
         arguments = ", ".join(detail for detail, _ in _EVENTS[name][1])
@@ -329,7 +328,8 @@ def _read_events() -> str:
             return f"{kind.lower()}(w)"
         return f'{name}: w.number("{name}")' + ("" if kind == "f64" else f" as {kind}")
 
-    return "".join(f'        "{callback}" => {_event(callback, value)},\n' for callback in _EVENTS)
+    texts = {callback: [value(*detail) for detail in details] for callback, (_, details) in _EVENTS.items()}
+    return "".join(f'        "{callback}" => {_event(callback, texts[callback])},\n' for callback in texts)
 
 
 def _method(crate: Crate, name: str) -> str:
