@@ -11,10 +11,12 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::callbacks::{PyAck, time_of, told};
 
-/// Events of an algorithm, in the order of their declaration: the callback, the pattern of the variant in Rust up to its
-/// details, and the details with their types.
+/// An event: its callback, the pattern of its variant in Rust up to the details, and the details with their types.
+type Described = (&'static str, String, Vec<(&'static str, &'static str)>);
+
+/// Events of an algorithm, in the order of their declaration.
 #[pyfunction]
-pub fn events() -> Vec<(&'static str, String, Vec<(&'static str, &'static str)>)> {
+pub fn events() -> Vec<Described> {
     let form = |path: &str, form: &Form| (form.callback, format!("{path}{}", form.variant), form.details.to_vec());
     let general = Event::FORMS.iter().map(|event| form("Event::", event));
     general.chain(linux::Event::FORMS.iter().map(|event| form("Event::Linux(linux::Event::", event))).collect()
