@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,27 @@ def test_bursts_in_time_lose_their_fraction_of_a_constant_stream(tmp_path: Path)
     (totals,) = (row for row in found.manifest["engine_summary"]["links"] if row["name"] == "bottleneck")
     fraction = totals["lost"] / (totals["lost"] + totals["accepted"])
     assert fraction == pytest.approx(0.1, abs=5 * error)
+
+
+@pytest.mark.parametrize("at", ["queue", "wire"])
+def test_a_queue_bridges_bursts_before_it_and_not_behind_it(at: str, tmp_path: Path) -> None:
+    """A link of 5 Mbit/s that never lacks packets, and states of 940 and 60 ms for 2,000 s.
+
+    Behind the transmitter, the fraction of the bad time is lost. Before the queue, the link has its queue to send in a
+    bad state: it stops for what an exponential time with mean b exceeds the q of the full queue: b exp(-q / b).
+    """
+    periods, period_s, bad_s, packet_s = 2000, 1.0, 0.06, 2.4e-3
+    flow = {"name": "cbr", "datagrams": {"rate": "20 Mbit/s", "size": "1500 B"}}
+    loss = {"good": "940 ms", "bad": "60 ms"} | ({"at": "wire"} if at == "wire" else {})
+    given = scenario(loss, flow, "2000 s", rate="5 Mbit/s", buffer="25 packets")
+    found = made(given.with_overrides({"sample_period": "10 s"}), tmp_path)
+    rate_mbps = throughput_mbps(found)["cbr"]
+    bridged_s = 25.5 * packet_s if at == "queue" else 0.0
+    stopped_s = bad_s * math.exp(-bridged_s / bad_s)
+    # The second moment of what exceeds q is 2 b² exp(-q / b). Behind the transmitter, the good time varies too.
+    error_s = math.sqrt((2 * bad_s * stopped_s - (stopped_s**2 if at == "queue" else 0)) / periods)
+    expected = 5 * (1 - stopped_s / period_s)
+    assert rate_mbps == pytest.approx(expected, abs=5 * 5 * error_s / period_s)
 
 
 def test_every_algorithm_meets_the_bad_states_at_the_same_times(tmp_path: Path) -> None:
