@@ -1,8 +1,7 @@
-"""Import graphs of source files: their circles, and their imports against the order of the layers."""
+"""Import graphs of source files, and their circles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
@@ -25,50 +24,3 @@ def circles(imports: Imports) -> list[str]:
         found.append(" -> ".join([*(f"{one}:{imports[one][other]}" for one, other in links), chain[-1]]))
         for one, other in links:
             left[one].discard(other)
-
-
-def of_packages(imports: Imports) -> Imports:
-    """Returns the graph of the top folders (``papers/``), and of the files that are in none."""
-    found: Imports = {}
-    for file, imported in imports.items():
-        own = found.setdefault(_package(file), {})
-        for other, line in imported.items():
-            found.setdefault(_package(other), {})
-            if _package(other) != _package(file):
-                own.setdefault(_package(other), line)
-    return found
-
-
-def _package(file: str) -> str:
-    folder, slash, _ = file.partition("/")
-    return folder + slash
-
-
-def upward(imports: Imports, levels: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the imports that do not lead to a lower level, and the files that have no level.
-
-    Args:
-        imports: the graph.
-        levels: lowest first; each has files (``writing.py``) and folders (``scenario/``), and of several entries for a
-            file the longest decides. Files of one entry may import each other; entries of one level may not.
-    """
-    height = {entry: level for level, entries in enumerate(levels) for entry in entries}
-
-    def entry_of(file: str) -> str | None:
-        return max((entry for entry in height if file == entry or _within(file, entry)), key=len, default=None)
-
-    found = []
-    for file, imported in imports.items():
-        own = entry_of(file)
-        if own is None:
-            found.append(f"{file} has no level")
-            continue
-        for other, line in imported.items():
-            theirs = entry_of(other)
-            if theirs is not None and theirs != own and height[theirs] >= height[own]:
-                found.append(f"{file}:{line} imports {other}, and '{theirs}' is not below '{own}'")
-    return found
-
-
-def _within(file: str, entry: str) -> bool:
-    return entry.endswith("/") and file.startswith(entry)

@@ -1,60 +1,57 @@
-"""Reader of the imports among the files of a Python package."""
+"""Imports among the modules of a Python package: those that grimp reads, and those that strings name."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from importlib.util import resolve_name
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from tests.layers.graph import Imports
 
+NEEDS = "needs import-linter, of the group dev: make check"
 
-def read_imports(package: Path) -> Imports:
-    """Reads each file of a package, also the stubs of its extension modules; nothing is imported.
 
-    Imports inside functions and under ``if TYPE_CHECKING`` count. A string that names a module of the package
-    (``"package.module:function"``) counts too, because tables of such strings are imported on demand. Importing a
-    submodule does not count as importing the ``__init__`` of its parents.
+def read_imports(package: str) -> Imports:
+    """Reads the modules of a package; nothing is imported.
+
+    Imports within functions and for types count. A string that names a module (``"package.module:function"``) counts
+    too, because tables of such strings are imported on demand; so does ``f"package.folder.{name}"``. An extension
+    module is no source file, so its import is left out.
     """
-    sources = {_module(package, path): path for path in sorted([*package.rglob("*.pyi"), *package.rglob("*.py")])}
-    files = {module: path.relative_to(package).as_posix() for module, path in sources.items()}
-    imports: Imports = {file: {} for file in files.values()}
-    for module, path in sources.items():
-        inside = module if path.stem == "__init__" else module.rpartition(".")[0]
-        for name, line in _imported(ast.parse(path.read_text(encoding="utf-8")), inside, files):
-            if name != module:
-                imports[files[module]].setdefault(files[name], line)
+    grimp = pytest.importorskip("grimp", reason=NEEDS)
+    graph = grimp.build_graph(package, cache_dir=None)
+    imports: Imports = {module: {} for module in sorted(graph.modules)}
+    for module, imported in imports.items():
+        for other in sorted(graph.find_modules_directly_imported_by(module)):
+            details = graph.get_import_details(importer=module, imported=other)
+            lines = [one["line_number"] for one in details if "import _engine" not in one["line_contents"]]
+            if lines:
+                imported[other] = min(lines)
+        for other, line in _in_strings(_source(package, module), imports):
+            if other != module:
+                imported.setdefault(other, line)
     return imports
 
 
-def _module(package: Path, path: Path) -> str:
-    parts = (package.name, *path.relative_to(package).with_suffix("").parts)
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+def _source(package: str, module: str) -> str:
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    place = Path(spec.origin).parent.joinpath(*module.split(".")[1:])
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return file.read_text(encoding="utf-8")
 
 
-def _imported(tree: ast.Module, inside: str, files: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """The modules of the package that a file imports, with the lines, in the order of the lines."""
-    nodes = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
-    for node in sorted(nodes, key=lambda node: int(node.lineno)):
-        for name in _names(node, inside, files):
-            yield name, node.lineno
-
-
-def _names(node: ast.AST, inside: str, files: dict[str, str]) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names if alias.name in files)
-    elif isinstance(node, ast.ImportFrom):
-        origin = resolve_name("." * node.level + (node.module or ""), inside)
-        for alias in node.names:
-            submodule = f"{origin}.{alias.name}"
-            yield from (name for name in [submodule if submodule in files else origin] if name in files)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        named = re.fullmatch(r"(\w+(?:\.\w+)+)(?::\w+)?", node.value)
-        if named is not None and named[1] in files:
-            yield named[1]
-    elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
-        # f"package.folder.{name}" may be any module of the folder.
-        prefix = str(node.values[0].value)
-        yield from (name for name in files if "." in name and name.rpartition(".")[0] + "." == prefix)
+def _in_strings(text: str, modules: Imports) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named = re.fullmatch(r"(\w+(?:\.\w+)+)(?::\w+)?", node.value)
+            if named is not None and named[1] in modules:
+                yield named[1], node.lineno
+        elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+            inside = str(node.values[0].value)
+            found = (name for name in modules if name.startswith(inside) and "." not in name.removeprefix(inside))
+            yield from ((name, node.lineno) for name in found if inside.endswith("."))

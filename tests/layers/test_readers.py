@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from tests.layers import python_imports, rust_imports
-from tests.layers.graph import Imports, circles, upward
+from tests.layers.graph import Imports, circles
 
 
 @pytest.fixture
@@ -22,10 +22,6 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(text), encoding="utf-8")
     return folder
-
-
-def python(folder: Path, files: Mapping[str, str]) -> Imports:
-    return python_imports.read_imports(write(folder, {"__init__.py": "", **files}))
 
 
 def rust(folder: Path, files: Mapping[str, str]) -> Imports:
@@ -56,100 +52,51 @@ def test_a_graph_without_a_circle_has_none() -> None:
     assert circles({"a": {"b": 1, "c": 2}, "b": {"c": 3}, "c": {}}) == []
 
 
-# ---- layers ----
-
-LEVELS = (("base.py",), ("runs/",), ("metrics/", "export/"), ("top/kernel/",), ("top/",))
-
-
-@pytest.mark.parametrize(
-    ("importer", "imported"),
-    [
-        ("runs/a.py", "base.py"),
-        ("runs/a.py", "runs/b.py"),
-        ("metrics/a.py", "runs/b.py"),
-        ("top/a.py", "top/kernel/b.py"),
-    ],
-)
-def test_the_own_entry_and_lower_levels_may_be_imported(importer: str, imported: str) -> None:
-    assert upward({importer: {imported: 1}}, LEVELS) == []
-
-
-@pytest.mark.parametrize(
-    ("importer", "imported", "why"),
-    [
-        ("base.py", "runs/b.py", "'runs/' is not below 'base.py'"),
-        ("metrics/a.py", "export/b.py", "'export/' is not below 'metrics/'"),
-        ("top/kernel/a.py", "top/b.py", "'top/' is not below 'top/kernel/'"),
-    ],
-)
-def test_a_higher_level_and_another_entry_of_the_own_may_not(importer: str, imported: str, why: str) -> None:
-    assert upward({importer: {imported: 9}}, LEVELS) == [f"{importer}:9 imports {imported}, and {why}"]
-
-
-def test_a_file_without_a_level_is_told() -> None:
-    assert upward({"base.py": {}, "new.py": {}}, LEVELS) == ["new.py has no level"]
-
-
 # ---- Python ----
 
 
-def test_a_lazy_import_counts(tree: Path) -> None:
-    found = python(tree, {"a.py": "def f():\n    from lab import b\n", "b.py": "import lab.a\n"})
-    assert found == {"__init__.py": {}, "a.py": {"b.py": 2}, "b.py": {"a.py": 1}}
+@pytest.fixture
+def python(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], Imports]:
+    monkeypatch.syspath_prepend(tree.parent)
+
+    def read(files: Mapping[str, str]) -> Imports:
+        write(tree, {"__init__.py": "", **files})
+        return python_imports.read_imports(tree.name)
+
+    return read
+
+
+def test_imports_within_functions_for_types_and_of_the_own_package_count(
+    python: Callable[[Mapping[str, str]], Imports],
+) -> None:
+    files = {
+        "papers/__init__.py": "from lab.papers.claims import Claim\n",
+        "papers/claims.py": "def f():\n    from lab.papers import judge\n",
+        "runs.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lab.papers import claims\n",
+    }
+    found = python(files)
+    assert found["lab.papers.claims"] == {"lab.papers": 2}
+    assert found["lab.runs"] == {"lab.papers.claims": 3}
     assert len(circles(found)) == 1
 
 
-def test_an_import_for_types_counts(tree: Path) -> None:
-    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lab.b import B\n"
-    assert python(tree, {"a.py": text, "b.py": ""})["a.py"] == {"b.py": 3}
-
-
-def test_a_name_from_a_package_is_its_submodule_or_its_init(tree: Path) -> None:
-    files = {"papers/__init__.py": "class Thing: ...\n", "papers/claims.py": ""}
-    asked = {"a.py": "from lab.papers import claims\n", "b.py": "from lab.papers import Thing\n"}
-    found = python(tree, {**files, **asked, "c.py": "from lab import VERSION\n"})
-    assert [found[name] for name in ("a.py", "b.py", "c.py")] == [
-        {"papers/claims.py": 1},
-        {"papers/__init__.py": 1},
-        {"__init__.py": 1},
-    ]
-
-
-def test_a_submodule_is_no_import_of_its_parents(tree: Path) -> None:
-    found = python(tree, {"papers/__init__.py": "from lab.papers.a import A\n", "papers/a.py": "", "papers/b.py": ""})
-    assert found["papers/__init__.py"] == {"papers/a.py": 1}
-    assert circles(found) == []
-
-
-def test_a_relative_import_is_resolved(tree: Path) -> None:
-    files = {"papers/__init__.py": "from . import a\n", "papers/a.py": "from ..b import B\n", "b.py": ""}
-    found = python(tree, files)
-    assert (found["papers/__init__.py"], found["papers/a.py"]) == ({"papers/a.py": 1}, {"b.py": 1})
-
-
-def test_a_stub_stands_for_an_extension_module(tree: Path) -> None:
-    assert python(tree, {"_engine.pyi": "", "a.py": "from lab import _engine\n"})["a.py"] == {"_engine.pyi": 1}
-
-
-def test_a_string_that_names_a_module_counts_and_others_do_not(tree: Path) -> None:
+def test_a_string_that_names_a_module_counts_and_others_do_not(
+    python: Callable[[Mapping[str, str]], Imports],
+) -> None:
     text = """
         HOMES = {"A": "lab.a", "run": "lab.runs.execute:run"}
         OTHER = ["lab", "lab.nothing", "see lab.a", "other.a"]
         """
-    assert python(tree, {"a.py": "", "runs/execute.py": "", "top.py": text})["top.py"] == {
-        "a.py": 2,
-        "runs/execute.py": 2,
-    }
+    found = python({"a.py": "", "runs/__init__.py": "", "runs/execute.py": "", "top.py": text})
+    assert found["lab.top"] == {"lab.a": 2, "lab.runs.execute": 2}
 
 
-def test_a_name_that_is_completed_may_be_any_module_of_the_folder(tree: Path) -> None:
-    text = 'def get(name):\n    return import_module(f"lab.papers.{name}")\n'
-    found = python(tree, {"papers/one/__init__.py": "", "papers/one/deep.py": "", "papers/two.py": "", "a.py": text})
-    assert found["a.py"] == {"papers/one/__init__.py": 2, "papers/two.py": 2}
-
-
-def test_what_is_outside_of_the_package_is_left_out(tree: Path) -> None:
-    assert python(tree, {"a.py": "import os\nfrom pathlib import Path\nimport laboratory\n"})["a.py"] == {}
+def test_a_name_that_is_completed_may_be_any_module_of_the_folder(
+    python: Callable[[Mapping[str, str]], Imports],
+) -> None:
+    files = {"papers/__init__.py": "", "papers/one/__init__.py": "", "papers/one/deep.py": "", "papers/two.py": ""}
+    found = python(files | {"a.py": 'def get(name):\n    return import_module(f"lab.papers.{name}")\n'})
+    assert found["lab.a"] == {"lab.papers.one": 2, "lab.papers.two": 2}
 
 
 # ---- Rust ----
