@@ -43,6 +43,17 @@ impl<T: Copy + Default> SegmentRing<T> {
         self.slots[segment as usize & mask] = value;
     }
 
+    /// Sets the value of the segments from `first` to before `past`, which are sent together; see [`SegmentRing::set`].
+    #[inline]
+    pub fn fill(&mut self, base: u64, first: u64, past: u64, value: T) {
+        let span = past.saturating_sub(base) as usize + 1;
+        if span > self.slots.len() {
+            self.grow(base, span);
+        }
+        let mask = self.slots.len() - 1;
+        (first..past).for_each(|segment| self.slots[segment as usize & mask] = value);
+    }
+
     /// Value of an outstanding segment; `None` if the ring is empty.
     #[must_use]
     #[inline]

@@ -35,10 +35,10 @@ pub struct Rtt {
     /// RTT of the newest segment that the latest ACK acknowledges.
     latest: Option<Time>,
     smallest: MinRtt,
-    /// RTT of the handshake, s; infinite if it was not measured. The handshake's packets are small, so on a slow link
+    /// RTT of the handshake, if it was measured. The handshake's packets are small, so on a slow link
     /// this RTT is the smallest RTT and bounds the reordering window. The algorithm's smallest RTT is that of data
     /// segments.
-    handshake: f64,
+    handshake: Option<Time>,
     /// Twice the smallest RTT, the handshake's RTT included.
     twice_smallest: Time,
 }
@@ -48,7 +48,7 @@ impl Rtt {
 
     /// State before the first sample, of a host with the timer interrupts `clock`.
     pub fn new(stack: &StackSpec, clock: Interrupts) -> Self {
-        let granularity = Time(stack.rto_granularity_ps).seconds();
+        let granularity = Time(stack.rto_granularity_ps);
         Self {
             srtt: 0.0,
             rttvar: 0.0,
@@ -57,11 +57,11 @@ impl Rtt {
             backoff: 0,
             min: Time(stack.min_rto_ps),
             max: Time(stack.max_rto_ps),
-            granularity,
+            granularity: granularity.seconds(),
             timed: if stack.time_one_segment { Timed::None } else { Timed::All },
             latest: None,
             smallest: MinRtt::new(),
-            handshake: f64::INFINITY,
+            handshake: None,
             twice_smallest: Time::NEVER,
         }
     }
@@ -83,17 +83,17 @@ impl Rtt {
 
     /// Smallest RTT of the connection, the handshake's RTT included, s; infinite before the first sample.
     pub fn smallest(&self) -> f64 {
-        self.smallest.get().min(self.handshake)
+        self.smallest.get().min(self.handshake.map_or(f64::INFINITY, Time::seconds))
     }
 
-    /// RTT of the handshake, s, if it was measured.
-    pub fn handshake(&self) -> Option<f64> {
-        Some(self.handshake).filter(|rtt| rtt.is_finite())
+    /// RTT of the handshake, if it was measured.
+    pub fn handshake(&self) -> Option<Time> {
+        self.handshake
     }
 
     /// Takes the RTT of the handshake.
     pub fn on_handshake(&mut self, rtt: Time) {
-        self.handshake = rtt.seconds();
+        self.handshake = Some(rtt);
         self.twice_smallest = Time::from_seconds(2.0 * self.smallest());
     }
 
@@ -125,10 +125,10 @@ impl Rtt {
         matches!(self.timed, Timed::All)
     }
 
-    /// Takes an ACK of the segments below `cumulative` that arrives at `at` and shows an RTT of `rtt`, s; the segments from
+    /// Takes an ACK of the segments below `cumulative` that arrives at `at` and shows an RTT of `rtt`; the segments from
     /// `una` to `next` are outstanding.
     #[inline(always)]
-    pub fn on_ack(&mut self, rtt: f64, (cumulative, at): (u32, Time), una: u32, next: u32) {
+    pub fn on_ack(&mut self, rtt: Time, (cumulative, at): (u32, Time), una: u32, next: u32) {
         match self.timed {
             Timed::All => self.smooth(rtt, una, next),
             Timed::One(segment, sent) if cumulative > segment => {
@@ -139,10 +139,10 @@ impl Rtt {
         }
     }
 
-    /// Takes an RTT sample, s, of a connection with the oldest outstanding segment `una` and the next segment `next`.
+    /// Takes an RTT sample of a connection with the oldest outstanding segment `una` and the next segment `next`.
     #[inline]
-    pub fn smooth(&mut self, rtt: f64, una: u32, next: u32) {
-        let Some(linux) = &mut self.linux else { return self.sample(rtt) };
+    pub fn smooth(&mut self, rtt: Time, una: u32, next: u32) {
+        let Some(linux) = &mut self.linux else { return self.sample(rtt.seconds()) };
         self.srtt = linux.sample(rtt, una, next);
         self.backoff = 0;
     }
@@ -222,27 +222,27 @@ mod tests {
     #[test]
     fn linux_raises_the_deviation_at_once_and_lowers_it_once_a_round_trip() {
         let mut rto = rtt(HostKind::Linux, [SECOND.0, 1, 60 * SECOND.0, SECOND.0 / 5], None);
-        rto.smooth(0.1, 0, 10);
+        rto.smooth(Time(SECOND.0 / 10), 0, 10);
         assert!((rto.timeout().seconds() - 0.3).abs() < 1e-9, "0.1 s and 0.2 s, the floor");
-        rto.smooth(0.5, 5, 20);
+        rto.smooth(Time(SECOND.0 / 2), 5, 20);
         assert!((rto.srtt - 0.15).abs() < 1e-12);
         assert!((rto.timeout().seconds() - 0.7).abs() < 1e-9, "0.15 s, and 0.2 s + 0.4 s - 0.2 s / 4");
         // A falling RTT changes the deviation by an eighth of the change: 0.55 s + (0.41 s - 0.1375 s) / 8.
         let before = rto.srtt;
-        rto.smooth(before - 0.41, 6, 25);
+        rto.smooth(Time::from_seconds(before - 0.41), 6, 25);
         let highest = 0.55 + (0.41 - 0.1375) / 8.0;
         assert!((rto.timeout().seconds() - (before - 0.41 / 8.0) - highest).abs() < 1e-5);
         // The next round trip begins with segment 11 acknowledged; a constant RTT then lowers the deviation by a quarter of
         // its excess over the floor.
-        rto.smooth(rto.srtt, 11, 30);
-        rto.smooth(rto.srtt, 31, 50);
+        rto.smooth(Time::from_seconds(rto.srtt), 11, 30);
+        rto.smooth(Time::from_seconds(rto.srtt), 31, 50);
         assert!(rto.timeout().seconds() < rto.srtt + highest);
     }
 
     #[test]
     fn linux_rounds_the_timeout_up_to_jiffies_before_it_doubles_it() {
         let mut rto = rtt(HostKind::Linux, [SECOND.0, 1, 60 * SECOND.0, SECOND.0 / 5], Some(250));
-        rto.smooth(0.1001, 0, 10);
+        rto.smooth(Time(SECOND.0 / 10_000 * 1001), 0, 10);
         assert_eq!(rto.timeout(), Time(304 * Time::MILLISECOND.0), "300.3 ms");
         rto.back_off();
         assert_eq!(rto.timeout(), Time(608 * Time::MILLISECOND.0), "not 604 ms");
@@ -266,7 +266,7 @@ mod tests {
     fn linux_s_smoothed_rtt_is_up_to_a_microsecond_too_large() {
         let mut rto = rtt(HostKind::Linux, [SECOND.0, 1, 60 * SECOND.0, 0], None);
         for us in (100_000..100_040).rev().chain([100_000; 100]) {
-            rto.smooth(f64::from(us) * 1e-6, 0, 10);
+            rto.smooth(Time(us * Time::MICROSECOND.0), 0, 10);
         }
         assert_eq!(rto.smoothed(), Time(100_000_875_000), "the seven eighths are never subtracted");
         assert_eq!(rto.twice_smoothed(), Time(200_001_000_000), "truncated from 200,001.75 µs");

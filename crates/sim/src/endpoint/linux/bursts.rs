@@ -167,6 +167,7 @@ impl Sender {
 
     /// True if a burst is deferred while the window has room for `room` segments (`tcp_tso_should_defer`). The buffer at the
     /// head has `head` bytes.
+    #[inline(always)]
     fn is_deferred(&self, now: Time, (room, window): (u32, u32), first: u32, head: u64) -> bool {
         if !self.repair.is_before_recovery() || now > self.pace.last() + PATIENCE {
             return false;

@@ -83,11 +83,12 @@ impl Rack {
         self.sent_at.get(segment.into())
     }
 
-    /// Keeps the send time of a segment that leaves now; `una` is the lowest segment outstanding.
+    /// Keeps the send time of the segments from `first` to before `past`, which leave now; `una` is the lowest segment
+    /// outstanding.
     #[inline(always)]
-    pub fn on_sent(&mut self, una: u32, segment: u32, now: Time) {
+    pub fn on_sent(&mut self, una: u32, (first, past): (u32, u32), now: Time) {
         if self.keeps_times {
-            self.sent_at.set(una.into(), segment.into(), now);
+            self.sent_at.fill(una.into(), first.into(), past.into(), now);
         }
     }
 

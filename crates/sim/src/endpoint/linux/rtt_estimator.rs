@@ -21,21 +21,21 @@ pub struct Estimator {
     floor: i64,
 }
 
-/// Microseconds of a time in s; rounded, since the time in s is inexact.
+/// Microseconds of a time, rounded to the nearest.
 #[inline(always)]
-fn whole_us(seconds: f64) -> i64 {
-    (seconds * 1e6 + 0.5) as i64
+fn whole_us(time: Time) -> i64 {
+    ((time.0 + Time::MICROSECOND.0 / 2) / Time::MICROSECOND.0) as i64
 }
 
 impl Estimator {
-    /// An estimator before the first sample, whose deviation is at least `floor`, s.
-    pub fn new(jiffy: Time, floor: f64) -> Self {
+    /// An estimator before the first sample, whose deviation is at least `floor`.
+    pub fn new(jiffy: Time, floor: Time) -> Self {
         Self { jiffy, floor: whole_us(floor), ..Self::default() }
     }
 
-    /// Takes a sample, s, of a connection with the oldest outstanding segment `una` and the next segment `next`; returns the
+    /// Takes a sample of a connection with the oldest outstanding segment `una` and the next segment `next`; returns the
     /// smoothed RTT, s. Linux's rounding is that of its shifts, so it is a fraction of a microsecond too large.
-    pub fn sample(&mut self, rtt: f64, una: u32, next: u32) -> f64 {
+    pub fn sample(&mut self, rtt: Time, una: u32, next: u32) -> f64 {
         let us = whole_us(rtt);
         if self.smoothed == 0 {
             let highest = (2 * us).max(self.floor);

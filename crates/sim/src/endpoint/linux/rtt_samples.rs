@@ -8,12 +8,12 @@ use crate::packet::Packet;
 use crate::time::Time;
 
 impl Sender {
-    /// RTT, s, of the oldest segment that an ACK acknowledges, which the smoothed RTT of Linux uses; all other estimates use
+    /// RTT of the oldest segment that an ACK acknowledges, which the smoothed RTT of Linux uses; all other estimates use
     /// the newest, whose RTT is `rtt` (`first_ackt` and `last_ackt` in `tcp_clean_rtx_queue`).
     #[inline(always)]
-    pub(in crate::endpoint) fn rtt_of_oldest(&self, packet: &Packet, oldest: u32, rtt: Time) -> f64 {
+    pub(in crate::endpoint) fn rtt_of_oldest(&self, packet: &Packet, oldest: u32, rtt: Time) -> Time {
         let oldest = self.rack.sent(oldest).unwrap_or(packet.stamp);
-        (rtt + self.clock.rtt(packet.stamp, oldest)).seconds()
+        rtt + self.clock.rtt(packet.stamp, oldest)
     }
 
     /// Takes the RTT samples of an ACK that has SACK blocks, or that follows SACKs or losses. The smoothed RTT takes
@@ -42,16 +42,17 @@ impl Sender {
         let clear = acknowledged.originals.filter(|_| acknowledged.resent.is_none());
         let first = clear.or(sacked.originals).map(|(first, _)| first);
         let last = sacked.originals.or(clear).map(|(_, last)| last);
-        let rtt = |segment: u32| Some(self.clock.rtt(packet.at, self.rack.sent(segment)?).seconds());
+        let rtt = |segment: u32| Some(self.clock.rtt(packet.at, self.rack.sent(segment)?));
         let (smoothed, sample) = match (first.and_then(rtt), last.and_then(rtt)) {
             (Some(smoothed), Some(sample)) => (smoothed, sample),
             _ if !advances => return (None, self.rtt.smallest_of_data()),
             _ => {
-                let sample = self.clock.rtt_of_timestamps(packet.at, echoed).seconds();
+                let sample = self.clock.rtt_of_timestamps(packet.at, echoed);
                 (sample, sample)
             }
         };
         self.rtt.smooth(smoothed, self.board.una(), self.next);
+        let sample = sample.seconds();
         (Some(sample), self.rtt.on_sample(sample))
     }
 

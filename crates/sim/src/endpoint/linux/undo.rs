@@ -87,8 +87,13 @@ impl Sender {
 
     /// True if an ACK of the segments below `cumulative` and in `blocks` delivers a segment that was sent before a timeout
     /// that F-RTO judges, and never retransmitted.
+    #[inline(always)]
     pub(in crate::endpoint) fn delivers_original(&self, cumulative: u32, blocks: &[(u32, u32)]) -> bool {
-        let Some(past) = self.repair.judged_below() else { return false };
+        self.repair.judged_below().is_some_and(|past| self.delivers_original_below(past, cumulative, blocks))
+    }
+
+    #[cold]
+    fn delivers_original_below(&self, past: u32, cumulative: u32, blocks: &[(u32, u32)]) -> bool {
         self.board.has_original(self.board.una(), cumulative.min(past))
             || blocks.iter().any(|block| self.board.has_original(block.0, block.1.min(past)))
     }

@@ -3,6 +3,7 @@
 
 use super::blocks::{Blocks, REPORTED};
 use super::paws::Paws;
+use crate::endpoint::read::read;
 use crate::packet::Packet;
 use crate::record::ReceiverSample;
 use crate::ring::MOST_INHERITED;
@@ -44,6 +45,7 @@ impl Report {
 /// The segments that have arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
+    /// The next expected segment.
     next: u32,
     above: RunSet,
     blocks: Blocks,
@@ -54,11 +56,14 @@ pub(super) struct Arrivals {
     hides_losses: bool,
     /// `Some` if segments may overtake each other.
     paws: Option<Paws>,
+    /// Distinct segments and bytes on the wire, and segments that had arrived before.
     totals: ReceiverSample,
     duplicates: u64,
 }
 
 impl Arrivals {
+    read!(next: u32, totals: ReceiverSample, duplicates: u64);
+
     pub(super) fn new(stack: &StackSpec) -> Self {
         Self {
             next: 0,
@@ -90,12 +95,6 @@ impl Arrivals {
         }
     }
 
-    /// The next expected segment.
-    #[inline(always)]
-    pub(super) fn next(&self) -> u32 {
-        self.next
-    }
-
     /// Segments that wait above a gap.
     #[inline]
     pub(super) fn held(&self) -> u64 {
@@ -118,17 +117,6 @@ impl Arrivals {
     #[inline]
     pub(super) fn is_new(&self, segment: u32) -> bool {
         segment >= self.next && !self.above.contains(segment)
-    }
-
-    /// Distinct segments, and bytes on the wire.
-    #[inline]
-    pub(super) fn totals(&self) -> ReceiverSample {
-        self.totals
-    }
-
-    /// Segments that had arrived before.
-    pub(super) fn duplicates(&self) -> u64 {
-        self.duplicates
     }
 
     /// Counts the bytes of a packet.

@@ -427,7 +427,7 @@ impl Receiver {
             }
             _ => {}
         }
-        Some(self.acknowledge(now, beside))
+        Some(self.acknowledge_at(now, now, beside))
     }
 
     /// Keeps a segment, and lets the application read it if it is in order.
@@ -451,7 +451,7 @@ impl Receiver {
         if segment < self.arrivals.next() {
             self.schedule.adapt(now, segment, &self.arrivals);
         }
-        self.acknowledge(now, beside)
+        self.acknowledge_at(now, now, beside)
     }
 
     /// The ACK of the earlier segments, if their ACK is delayed and the mark of the segment that arrives now differs from
@@ -476,18 +476,6 @@ impl Receiver {
     /// The ACK of the latest segment, with a timestamp of the time `clock`.
     #[inline(never)]
     fn acknowledge_at(&mut self, now: Time, clock: Time, beside: &mut Sidecar) -> Packet {
-        self.write_ack(now, clock, beside)
-    }
-
-    /// The ACK of the latest segment.
-    #[inline(always)]
-    fn acknowledge(&mut self, now: Time, beside: &mut Sidecar) -> Packet {
-        self.write_ack(now, now, beside)
-    }
-
-    /// The function is inlined, so that the ACK is written only once.
-    #[inline(always)]
-    fn write_ack(&mut self, now: Time, clock: Time, beside: &mut Sidecar) -> Packet {
         let (mut flags, feedback) = self.echo.write();
         let (segment, next, report) = (*self.echo.latest(), self.arrivals.next(), self.arrivals.report());
         let (owd, trigger) = (one_way_delay(&segment, clock), segment.segment());

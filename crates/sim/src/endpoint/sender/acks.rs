@@ -6,6 +6,7 @@ use elephan_cc::{Ack, Algorithm, Answer, Delivery, Load, Needs, Router};
 
 use super::core::Sender;
 use super::host::Host;
+use super::shortcut::Shortcut;
 use super::timer::Before;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::linux::jiffies::Interrupts;
@@ -48,8 +49,13 @@ impl Sender {
         assert!(packet.at >= self.now, "a sender's clock went back");
         self.now = packet.at;
         self.stats.totals.acks += 1;
-        if self.is_plain(packet) {
-            return self.on_plain_ack(packet, out);
+        if self.is_clean(packet) {
+            match self.shortcut {
+                Shortcut::None => {}
+                Shortcut::Plain => return self.on_plain_ack(packet, out),
+                Shortcut::Linux if self.reports.have_arrived() => {}
+                Shortcut::Linux => return self.on_clean_ack(packet, out),
+            }
         }
         let mut report = Report {
             una: self.board.una(),
@@ -323,7 +329,7 @@ impl Sender {
         let sample = rtt.seconds();
         let min_rtt = self.rtt.on_sample(sample);
         let smoothed =
-            if self.rules.rtt_samples && oldest != newest { self.rtt_of_oldest(packet, oldest, rtt) } else { sample };
+            if self.rules.rtt_samples && oldest != newest { self.rtt_of_oldest(packet, oldest, rtt) } else { rtt };
         self.rtt.on_ack(smoothed, (packet.segment(), packet.at), self.board.una(), self.next);
         (newest, Some(sample), min_rtt)
     }
@@ -487,8 +493,8 @@ mod tests {
                 bench.arrive(0, segment, Some((2, segment + 1)), 10_000 + 10 * u64::from(segment));
             }
             assert_eq!(bench.retransmitted(), [0, 1]);
-            bench.sender.rack.on_sent(0, 0, us(10_070));
-            bench.sender.rack.on_sent(0, 1, us(sent_us));
+            bench.sender.rack.on_sent(0, (0, 1), us(10_070));
+            bench.sender.rack.on_sent(0, (1, 2), us(sent_us));
             // The ACK of both segments echoes the timestamp of segment 0.
             bench.arrive(9, 1, None, 22_500);
             assert_eq!(bench.sender.rack.latest(), latest);

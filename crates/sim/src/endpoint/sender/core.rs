@@ -10,6 +10,7 @@ use super::log::{Logged, SenderLog};
 use super::marks::Marks;
 use super::opening::Opening;
 use super::repair::{Past, Repair};
+use super::shortcut::Shortcut;
 use super::timer::{Outstanding, Timers};
 use crate::application::Application;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
@@ -76,8 +77,8 @@ pub struct Sender {
     pub(in crate::endpoint) start: Time,
     pub(in crate::endpoint) stop: Time,
     pub(in crate::endpoint) started: bool,
-    /// True if clean ACKs take the short path.
-    pub(in crate::endpoint) plain: bool,
+    /// Short path of clean ACKs.
+    pub(in crate::endpoint) shortcut: Shortcut,
     /// True if [`Sender::remember`] has anything to do, and if the algorithm or a log handles each sent segment.
     pub(in crate::endpoint) remembers: bool,
     pub(in crate::endpoint) watches: bool,
@@ -141,8 +142,8 @@ impl Sender {
             start,
             stop: this.stop_ps.map_or(Time::NEVER, Time),
             started: false,
-            plain: false,
-            remembers: stack.keeps_times() || needs.window_at_send || watches,
+            shortcut: Shortcut::None,
+            remembers: needs.window_at_send || watches || spec.send_jitter_ps > 0,
             watches,
             opening: Opening::new(this, needs, start),
             departures: Departures::new(spec.seed, &this.name, spec.send_jitter_ps),

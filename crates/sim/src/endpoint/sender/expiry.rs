@@ -70,7 +70,7 @@ impl Sender {
 
     /// Begins to send data with a window of `initial_window` segments.
     pub(super) fn begin(&mut self, now: Time, initial_window: u32, out: &mut impl Outlet) {
-        (self.started, self.plain) = (true, self.may_be_plain());
+        (self.started, self.shortcut) = (true, self.find_shortcut());
         self.opening.end();
         let handshake = self.rtt.handshake();
         if let Some(rtt) = handshake {
@@ -83,7 +83,7 @@ impl Sender {
             segment_bytes: f64::from(self.stack.payload_bytes),
             hz: self.stack.hz(),
             seed: self.algorithm_seed,
-            rtt: handshake,
+            rtt: handshake.map(Time::seconds),
         }));
         self.stats.note_window(now, self.algorithm.window());
         self.transmit(now, out);
@@ -109,7 +109,7 @@ impl Sender {
         } else {
             // The segment is not marked lost; a SACK or the timeout will show its loss.
             self.stats.totals.retransmits += 1;
-            self.emit(self.next - 1, self.marks.on_retransmission(), now, out);
+            self.emit_again(self.next - 1, now, out);
         }
         self.timers.on_probe(self.next, probe);
         // Linux defers a burst soon after any transmission (`tcp_wstamp_ns`).

@@ -23,6 +23,7 @@ mod opening;
 mod plain;
 mod recover;
 pub(super) mod repair;
+mod shortcut;
 mod timer;
 pub(super) mod transmit;
 

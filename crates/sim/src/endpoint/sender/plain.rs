@@ -1,12 +1,16 @@
-//! The short path of an ACK: it moves the left edge of the window of a sender that has nothing to repair, whose stack has
-//! none of Linux's rules, and whose algorithm, path and application ask for nothing else. Its steps are those of the long
-//! path that remain, in the same order; a test runs both and compares.
+//! The short paths of an ACK that moves the left edge of the window of a sender that has nothing to repair: one for stacks
+//! without Linux's rules and one for Linux, of senders whose algorithm, path and application ask for nothing else. Their
+//! steps are those of the long path that remain, in the same order; a test runs both and compares.
 
+use elephan_cc::linux::{Recovery, Sample};
 use elephan_cc::{Ack, Algorithm};
 
 use super::core::Sender;
+use super::shortcut::Shortcut;
+use super::timer::Before;
 use crate::endpoint::boundary::Outlet;
 use crate::packet::{Packet, flag};
+use crate::time::Time;
 
 #[cfg(not(test))]
 const fn is_switched_off() -> bool {
@@ -17,19 +21,27 @@ const fn is_switched_off() -> bool {
 use tests::is_switched_off;
 
 impl Sender {
-    /// True if clean ACKs of the sender may take the short path.
-    pub(super) fn may_be_plain(&self) -> bool {
-        let Self { stack, needs, .. } = self;
-        let has_rules = self.rules.linux || self.rack.is_on() || self.buffer.is_offloaded() || stack.reads_at_once;
+    /// The short path of the sender's ACKs.
+    pub(super) fn find_shortcut(&self) -> Shortcut {
+        let Self { stack, needs, rules, .. } = self;
         let has_times = self.pace.is_active() || self.host.is_slow() || self.application.is_some();
-        let is_asked = needs.with_acks() || needs.losses || needs.reductions;
+        let is_asked = needs.with_acks() || needs.losses || needs.reductions || stack.reads_at_once;
         // The test hook counts the senders that get here.
-        !has_rules && !has_times && !is_asked && !is_switched_off()
+        if has_times || is_asked || is_switched_off() {
+            return Shortcut::None;
+        }
+        let restarts = rules.linux && rules.timer_restart && rules.rtt_samples && rules.window_validation;
+        match [rules.linux, self.rack.is_on(), self.buffer.is_offloaded()] {
+            [false, false, false] => Shortcut::Plain,
+            [true, true, true] if restarts && self.rtt.times_all() => Shortcut::Linux,
+            _ => Shortcut::None,
+        }
     }
 
-    /// True if an ACK takes the short path. Its packet has no other flag: neither an echo nor blocks beside it.
-    pub(super) fn is_plain(&self, packet: &Packet) -> bool {
-        self.plain && packet.flags() == flag::ACK && self.is_plain_sailing()
+    /// True if an ACK may take a short path. Its packet has no other flag: neither an echo nor blocks beside it.
+    #[inline(always)]
+    pub(super) fn is_clean(&self, packet: &Packet) -> bool {
+        packet.flags() == flag::ACK && self.is_plain_sailing()
     }
 
     /// Handles an ACK by the short path.
@@ -78,8 +90,61 @@ impl Sender {
         self.rtt.on_latest(rtt);
         self.stats.note_rtt(rtt, sample);
         let min_rtt = self.rtt.on_sample(sample);
-        self.rtt.on_ack(sample, (packet.segment(), packet.at), self.board.una(), self.next);
+        self.rtt.on_ack(rtt, (packet.segment(), packet.at), self.board.una(), self.next);
         (min_rtt, sample)
+    }
+
+    /// Handles an ACK by the short path of Linux.
+    #[inline(always)]
+    pub(super) fn on_clean_ack(&mut self, packet: &Packet, out: &mut impl Outlet) {
+        let (now, una, cumulative) = (packet.at, self.board.una(), packet.segment());
+        let is_slow = self.announced.on_ack(una, cumulative);
+        self.timestamps.on_ack(packet.stamp, packet.extra());
+        if cumulative <= una {
+            return;
+        }
+        self.board.advance_clean(cumulative);
+        let (newest, acked, in_flight) = (cumulative - 1, f64::from(cumulative - una), self.next - cumulative);
+        let rtt = self.note_rtt(packet);
+        self.rack.on_delivered(newest, packet.stamp, rtt);
+        let sample = rtt.seconds();
+        let min_rtt = self.rtt.on_sample(sample);
+        let smoothed = if una == newest { rtt } else { self.rtt_of_oldest(packet, una, rtt) };
+        self.rtt.smooth(smoothed, cumulative, self.next);
+        let ack = Ack {
+            now: self.host_seconds(now),
+            acked,
+            rtt: Some(sample),
+            min_rtt,
+            srtt: self.rtt.srtt(),
+            in_flight: f64::from(in_flight),
+            round_start: self.rounds.on_ack(cumulative.into(), self.next.into()),
+            sample: Some(Sample {
+                state: Recovery::Open,
+                then: Recovery::Open,
+                una: cumulative,
+                next: self.next,
+                acked,
+                sacked: 0,
+                is_slow,
+                largest_burst: self.buffer.largest_burst(),
+                window: self.stats.cwnd,
+                timestamps: (0.0, 0.0),
+            }),
+            window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
+            ..Ack::default()
+        };
+        let window = self.algorithm.react(ack, |_| ());
+        self.stats.note_window(now, window);
+        self.timers.on_advance(cumulative);
+        if in_flight == 0 {
+            self.timers.stop();
+            self.all_acknowledged(now);
+        } else {
+            let (timers, outstanding) = self.timers();
+            timers.on_ack(now, Time::ZERO, Before::Clean, outstanding);
+        }
+        self.transmit_in_bursts(None, now, out);
     }
 }
 
@@ -91,7 +156,7 @@ mod tests {
     use elephan_cc::registry;
 
     use crate::engine::Engine;
-    use crate::spec::{Detection, HostKind, LossSpec, RecoveryRule, Spec, StackSpec};
+    use crate::spec::{Detection, HostKind, HostRule, LossSpec, RecoveryRule, Spec, StackSpec};
     use crate::time::Time;
 
     thread_local! {
@@ -107,7 +172,7 @@ mod tests {
     }
 
     /// Stacks that differ in what the short path touches.
-    fn stacks() -> [StackSpec; 4] {
+    fn stacks() -> [StackSpec; 7] {
         let ns2 = StackSpec {
             detection: Detection::Dupack,
             recovery: RecoveryRule::PipeSack1,
@@ -117,7 +182,10 @@ mod tests {
             ..plain()
         };
         let bounded = StackSpec { receive_window: Some(30), max_burst: Some(2), handshake: true, ecn: true, ..plain() };
-        [plain(), ns2, bounded, StackSpec { any_ack_restarts_timer: true, acks_counted: 1, undo: true, ..plain() }]
+        let counting = StackSpec { any_ack_restarts_timer: true, acks_counted: 1, undo: true, ..plain() };
+        let exact = StackSpec { hz: None, ecn: true, ack_every: 1, ..StackSpec::linux() };
+        let filled = StackSpec { receive_window: Some(30), without: vec![HostRule::Clock], ..StackSpec::linux() };
+        [plain(), ns2, bounded, counting, StackSpec::linux(), exact, filled]
     }
 
     fn plain() -> StackSpec {

@@ -200,7 +200,7 @@ impl Sender {
             self.board.retransmitted(segment, self.next, now);
             self.reports.on_resent();
             self.stats.totals.retransmits += 1;
-            self.emit(segment, self.marks.on_retransmission(), now, out);
+            self.emit_again(segment, now, out);
             sent += 1;
             if self.rules.timer_restart && segment == self.board.una() && !self.timers.awaits_reordered() {
                 // Linux also restarts the timer here (`tcp_xmit_retransmit_queue`); otherwise the ACK may arrive after
@@ -261,10 +261,12 @@ impl Sender {
         let first = self.next;
         self.rtt.on_sent(first, now);
         self.board.reserve(past);
+        self.rack.on_sent(una, (first, past), now);
         let mut flags = self.marks.on_first();
         if self.buffer.pushes() {
             self.emit_pushing(past, flags, now, out);
-            return past - first;
+        } else if !self.remembers {
+            self.emit_alike(past, flags, now, out);
         }
         while self.next < past {
             let segment = self.next;
@@ -273,6 +275,18 @@ impl Sender {
             flags = self.marks.on_data();
         }
         past - first
+    }
+
+    /// Sends the next segments before `past`, the first one with `flags`, if nothing depends on each of them.
+    #[inline(always)]
+    fn emit_alike(&mut self, past: u32, mut flags: u8, now: Time, out: &mut impl Outlet) {
+        let (first, extra, others) = (self.next, self.timestamps.latest(), self.marks.on_data());
+        self.next = past;
+        self.stats.totals.sent += u64::from(past - first);
+        for segment in first..past {
+            out.send(Packet::new(now, now, self.flow, segment, self.bytes_of(segment), flags, extra));
+            flags = others;
+        }
     }
 
     /// Sends the next segments before `past`, the first one with `flags`. Linux pushes each packet of several segments
@@ -303,8 +317,14 @@ impl Sender {
         }
     }
 
+    /// Retransmits a segment.
+    pub(super) fn emit_again(&mut self, segment: u32, now: Time, out: &mut impl Outlet) {
+        self.rack.on_sent(self.board.una(), (segment, segment + 1), now);
+        self.emit(segment, self.marks.on_retransmission(), now, out);
+    }
+
     #[inline(always)]
-    pub(in crate::endpoint) fn emit(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) {
+    fn emit(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) {
         let header = if self.remembers { self.remember(segment, flags, now, out) } else { 0 };
         // Only a sender without congestion headers echoes timestamps.
         let extra = header | self.timestamps.latest();
@@ -322,13 +342,12 @@ impl Sender {
         self.bytes - self.announced.missing_in(segment) as u16
     }
 
-    /// Records the state of a segment that RACK and some algorithms need. Returns the number of the segment's
+    /// Records the state of a segment that some algorithms need. Returns the number of the segment's
     /// congestion header.
     #[inline]
     pub(super) fn remember(&mut self, segment: u32, flags: u8, now: Time, out: &mut impl Outlet) -> u32 {
         let windows = self.needs.window_at_send;
         let una = u64::from(self.board.una());
-        self.rack.on_sent(self.board.una(), segment, now);
         if windows {
             self.sent_window.set(una, segment.into(), self.stats.cwnd as f32);
         }
