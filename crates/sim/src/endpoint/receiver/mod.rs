@@ -351,7 +351,9 @@ impl Receiver {
             self.opening.arrived += 1;
         }
         if matches!(kind, packet::Opening::Syn | packet::Opening::SynData) {
-            return Some(self.opening.answer(self.flow, packet, self.arrivals.next() > 0));
+            let has_data = self.arrivals.next() > 0;
+            let kind = if has_data { packet::Opening::SynDataAck } else { packet::Opening::SynAck };
+            return Some(self.opening.answer(kind, self.flow, packet));
         }
         self.establish(packet.at);
         None

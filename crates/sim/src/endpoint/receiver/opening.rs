@@ -28,14 +28,13 @@ impl Opening {
         Self { is_open: false, bytes, ..Self::OPEN }
     }
 
-    /// The SYN-ACK for a SYN. Linux echoes the timestamp of the first SYN in every SYN-ACK. A SYN-ACK needs no timer of its
+    /// The SYN-ACK of a kind for a SYN. Linux echoes the timestamp of the first SYN in every SYN-ACK. A SYN-ACK needs no timer of its
     /// own: if it is lost, the sender repeats its SYN at the time at which the receiver would repeat the SYN-ACK.
-    pub(super) fn answer(&mut self, flow: FlowId, syn: &Packet, has_data: bool) -> Packet {
+    pub(super) fn answer(&mut self, kind: Kind, flow: FlowId, syn: &Packet) -> Packet {
         if self.answers == 0 {
             self.first = syn.stamp;
         }
         (self.answers, self.answered) = (self.answers + 1, syn.at);
-        let kind = if has_data { Kind::SynDataAck } else { Kind::SynAck };
         Packet::opening(kind, syn.at, self.first, flow, self.bytes, syn.flags() & flag::ECT0)
     }
 
