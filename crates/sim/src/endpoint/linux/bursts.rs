@@ -7,6 +7,7 @@ use super::tso::Socket;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::sender::Sender;
 use crate::endpoint::sender::transmit::{Batch, Limit};
+use crate::spec::HostRule;
 use crate::time::Time;
 
 /// A burst is deferred only if the last burst left at most this long ago, and the next ACK is expected within this time.
@@ -195,7 +196,7 @@ impl Sender {
 
     /// True if the use of the window is recorded by Linux's rule. The rule of senders that pace stops at the pacing rate.
     pub(in crate::endpoint) fn validates_window(&self) -> bool {
-        self.rules.window_validation && self.buffer.is_offloaded() && !self.pace.is_active()
+        self.rules.has(HostRule::WindowValidation) && self.buffer.is_offloaded() && !self.pace.is_active()
     }
 
     /// Records a transmission of new segments that no burst has sent.

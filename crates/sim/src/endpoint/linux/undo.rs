@@ -11,6 +11,7 @@ use crate::endpoint::sender::acks::Report;
 use crate::endpoint::sender::repair::{Repair, Undo};
 use crate::packet::{Packet, flag};
 use crate::sidecar::SackEntry;
+use crate::spec::HostRule;
 use crate::time::Time;
 
 impl Sender {
@@ -26,7 +27,7 @@ impl Sender {
         }
         let shown = Shown { original: report.has_original, advances, has_sacks: self.board.sacked() > 0 };
         if self.repair.judge(self.board.una(), self.next, shown) {
-            if self.rules.undo {
+            if self.rules.has(HostRule::Undo) {
                 self.board.forgive_losses(self.next);
             } else {
                 self.board.forget_losses(self.next);
@@ -39,7 +40,7 @@ impl Sender {
     /// the original, so the segment was not lost. Linux looks at each ACK that advances until the recovery ends, and others
     /// at the first.
     fn try_undo(&mut self, packet: &Packet, una: u32) {
-        if self.rules.undo {
+        if self.rules.has(HostRule::Undo) {
             return self.try_undo_as_linux(packet, una);
         }
         self.repair.exclude_undo();
@@ -73,7 +74,7 @@ impl Sender {
     /// Ends a spurious recovery, and restores the window unless a mark has shown congestion.
     fn undo(&mut self, now: Time) {
         self.reports.end();
-        if self.past.restores || !self.rules.undo {
+        if self.past.restores || !self.rules.has(HostRule::Undo) {
             self.algorithm.on_event(&Event::Undo { now: self.host_seconds(now) });
         } else {
             if let Some(episode) = self.repair.episode().filter(|_| !self.needs.own_recovery) {
@@ -101,7 +102,7 @@ impl Sender {
     /// Takes the report of an ACK of the segments below `cumulative` that segments arrived twice. Returns their number.
     #[inline]
     pub(in crate::endpoint) fn take_report(&mut self, entry: &SackEntry, cumulative: u32) -> u32 {
-        if !self.rules.d_sack || !entry.is_report() {
+        if !self.rules.has(HostRule::DSack) || !entry.is_report() {
             return 0;
         }
         let resent = self.stats.totals.retransmits + self.opening.repeats();

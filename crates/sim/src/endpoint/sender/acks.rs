@@ -1,19 +1,17 @@
 //! The way of an ACK through a sender: what it delivers, what it measures, what the algorithm says, and what it releases.
 
-use elephan_cc::estimators::SegmentRing;
 use elephan_cc::linux::{Recovery, Sample};
 use elephan_cc::{Ack, Algorithm, Answer, Delivery, Load, Needs, Router};
 
 use super::core::Sender;
-use super::host::Host;
 use super::shortcut::Shortcut;
 use super::timer::Before;
 use crate::endpoint::boundary::Outlet;
-use crate::endpoint::linux::jiffies::Interrupts;
 use crate::endpoint::recovery::{Losses, Progress};
 use crate::endpoint::scoreboard::Parts;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::prefetch;
+use crate::spec::HostRule;
 use crate::time::Time;
 
 /// Number of segments by which the record of a segment in flight is prefetched before its ACK.
@@ -119,7 +117,10 @@ impl Sender {
     /// Moves the left edge of the window to `cumulative` at an ACK with SACK blocks, or after SACKs or losses.
     #[inline(always)]
     fn advance(&mut self, cumulative: u32, report: &mut Report) {
-        if self.rules.rtt_samples && self.rtt.times_all() && (report.has_blocks || report.before == Before::Marked) {
+        if self.rules.has(HostRule::RttSamples)
+            && self.rtt.times_all()
+            && (report.has_blocks || report.before == Before::Marked)
+        {
             self.parts = Some(Parts { acknowledged: self.board.missing_below(cumulative), ..Parts::default() });
         }
         if cumulative <= report.una {
@@ -193,7 +194,8 @@ impl Sender {
             marked,
             answer: None,
         };
-        let window = self.react(ack, packet, &report);
+        let ack = if self.needs_more() { self.complete(ack, packet, report) } else { ack };
+        let window = self.algorithm.react(ack, |_| ());
         if marked > 0.0 {
             // A reduction for a mark begins before the ACK is counted in it (`tcp_fastretrans_alert`).
             self.reduce_if_asked(now);
@@ -241,20 +243,39 @@ impl Sender {
         round_start
     }
 
-    /// Gives the algorithm an ACK. Returns the algorithm's window.
-    #[inline(always)]
-    fn react(&mut self, ack: Ack, packet: &Packet, report: &Report) -> f64 {
-        let Self { algorithm, sampler, pace, needs, bytes, clock, echoed, host, sent_window, .. } = self;
-        let (owd, feedback) = (report.owd, report.feedback);
-        algorithm.react(ack, |ack| {
-            if let Some(sampler) = sampler {
-                let departs_in = pace.next().since(packet.at).seconds();
-                ack.delivery = sampler.sample().map(|delivery| Delivery { departs_in, ..delivery });
+    /// True if the algorithm needs fields of an ACK that only some algorithms need.
+    fn needs_more(&self) -> bool {
+        let Needs { one_way_delay, window_at_send, router, .. } = self.needs;
+        self.sampler.is_some() || one_way_delay || window_at_send || router.is_some()
+    }
+
+    /// An ACK with the fields that only some algorithms need.
+    #[inline(never)]
+    fn complete(&self, mut ack: Ack, packet: &Packet, report: Report) -> Ack {
+        if let Some(sampler) = &self.sampler {
+            let departs_in = self.pace.next().since(packet.at).seconds();
+            ack.delivery = sampler.sample().map(|delivery| Delivery { departs_in, ..delivery });
+        }
+        if self.needs.one_way_delay {
+            let sent = packet.stamp;
+            let arrived = sent + Time(u64::from(report.owd) * OWD_UNIT_PS);
+            let exact = || f64::from(report.owd) * (OWD_UNIT_PS as f64 * 1e-12);
+            let delay = self.host.one_way_delay(sent, arrived).unwrap_or_else(exact);
+            ack.owd = Some(delay);
+            if let Some(sample) = &mut ack.sample {
+                sample.timestamps = (self.host_seconds(self.echoed), self.host_seconds(sent) + delay);
             }
-            if needs.one_way_delay || needs.window_at_send || needs.router.is_some() {
-                Wanted { needs, bytes, clock, echoed, host, sent_window, owd, feedback, packet }.complete(ack);
-            }
-        })
+        }
+        if let Some(newest) = packet.segment().checked_sub(1).filter(|_| self.needs.window_at_send) {
+            ack.window_at_send = self.sent_window.get(newest.into()).map_or(0.0, f64::from);
+        }
+        ack.answer = self.needs.router.map(|router| match (router, packet.flags()) {
+            (Router::Xcp, _) => Answer::Feedback(f64::from(report.feedback) / f64::from(self.bytes)),
+            (Router::Vcp, flags) if flags & flag::ECE != 0 => Answer::Load(Load::Overload),
+            (Router::Vcp, flags) if flags & flag::CWR != 0 => Answer::Load(Load::High),
+            (Router::Vcp, _) => Answer::Load(Load::Low),
+        });
+        ack
     }
 
     /// Takes the sample of the delivery rate, of an ACK that delivers `delivered` segments, of which `sent_last` was sent
@@ -281,7 +302,7 @@ impl Sender {
             return self.all_acknowledged(now);
         }
         let restarts = una > report.una || self.stack.any_ack_restarts_timer || self.is_older_than_head(packet);
-        if restarts && !self.rules.timer_restart {
+        if restarts && !self.rules.has(HostRule::TimerRestart) {
             return self.arm(now);
         }
         let delay = if restarts { self.pace.delay(now) } else { Time::ZERO };
@@ -300,7 +321,7 @@ impl Sender {
     fn is_older_than_head(&self, packet: &Packet) -> bool {
         let original = packet.flags() & flag::RETRANSMIT == 0;
         let head = self.rack.sent(self.board.una());
-        self.rules.timer_restart && original && head.is_some_and(|sent| packet.stamp < sent)
+        self.rules.has(HostRule::TimerRestart) && original && head.is_some_and(|sent| packet.stamp < sent)
     }
 
     /// True if an ACK with the sample `taken` may show losses. Under RACK, segments above the highest SACK may also be
@@ -328,8 +349,11 @@ impl Sender {
         self.rack.on_delivered(newest, packet.stamp, rtt);
         let sample = rtt.seconds();
         let min_rtt = self.rtt.on_sample(sample);
-        let smoothed =
-            if self.rules.rtt_samples && oldest != newest { self.rtt_of_oldest(packet, oldest, rtt) } else { rtt };
+        let smoothed = if self.rules.has(HostRule::RttSamples) && oldest != newest {
+            self.rtt_of_oldest(packet, oldest, rtt)
+        } else {
+            rtt
+        };
         self.rtt.on_ack(smoothed, (packet.segment(), packet.at), self.board.una(), self.next);
         (newest, Some(sample), min_rtt)
     }
@@ -383,53 +407,6 @@ impl Sender {
             (true, Before::Clean) => Recovery::Open,
             (true, Before::Marked) => Recovery::Disorder,
             (false, _) => Recovery::Repair,
-        }
-    }
-}
-
-/// Fields of an ACK that only some algorithms need.
-struct Wanted<'a> {
-    needs: &'a Needs,
-    /// Size of a segment on the wire, bytes.
-    bytes: &'a u16,
-    clock: &'a Interrupts,
-    /// Send time of the segment that the ACK echoes.
-    echoed: &'a Time,
-    host: &'a Host,
-    sent_window: &'a SegmentRing<f32>,
-    owd: u32,
-    feedback: f32,
-    packet: &'a Packet,
-}
-
-impl Wanted<'_> {
-    /// Fills in the ACK.
-    #[inline(never)]
-    fn complete(self, ack: &mut Ack) {
-        if self.needs.one_way_delay {
-            self.complete_delays(ack);
-        }
-        let cumulative = self.packet.segment();
-        if self.needs.window_at_send && cumulative > 0 {
-            ack.window_at_send = self.sent_window.get(u64::from(cumulative - 1)).map_or(0.0, f64::from);
-        }
-        ack.answer = self.needs.router.map(|router| match (router, self.packet.flags()) {
-            (Router::Xcp, _) => Answer::Feedback(f64::from(self.feedback) / f64::from(*self.bytes)),
-            (Router::Vcp, flags) if flags & flag::ECE != 0 => Answer::Load(Load::Overload),
-            (Router::Vcp, flags) if flags & flag::CWR != 0 => Answer::Load(Load::High),
-            (Router::Vcp, _) => Answer::Load(Load::Low),
-        });
-    }
-
-    /// Fills in the one-way delay, and the timestamps of Linux's sample.
-    fn complete_delays(&self, ack: &mut Ack) {
-        let sent = self.packet.stamp;
-        let arrived = sent + Time(u64::from(self.owd) * OWD_UNIT_PS);
-        let exact = || f64::from(self.owd) * (OWD_UNIT_PS as f64 * 1e-12);
-        let delay = self.host.one_way_delay(sent, arrived).unwrap_or_else(exact);
-        ack.owd = Some(delay);
-        if let Some(sample) = &mut ack.sample {
-            sample.timestamps = (self.clock.seconds(*self.echoed), self.clock.seconds(sent) + delay);
         }
     }
 }

@@ -4,6 +4,7 @@ use elephan_cc::{Algorithm, Event, linux};
 
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
+use crate::spec::HostRule;
 use crate::time::Time;
 
 impl Sender {
@@ -35,7 +36,7 @@ impl Sender {
     /// Informs the algorithm that sending resumes after everything was acknowledged at `idle_since`.
     fn resume(&mut self, idle_since: Time, now: Time) {
         let idle = now.since(idle_since);
-        let is_linux = self.rules.idle_restart && self.buffer.is_offloaded();
+        let is_linux = self.rules.has(HostRule::IdleRestart) && self.buffer.is_offloaded();
         let event = if is_linux && self.needs.idle_timeouts {
             Event::Linux(linux::Event::IdleTimeouts { timeouts: self.timeouts_since_sent(now) })
         } else if idle > self.rtt.timeout() {

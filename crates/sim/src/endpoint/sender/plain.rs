@@ -10,6 +10,7 @@ use super::shortcut::Shortcut;
 use super::timer::Before;
 use crate::endpoint::boundary::Outlet;
 use crate::packet::{Packet, flag};
+use crate::spec::HostRule;
 use crate::time::Time;
 
 #[cfg(not(test))]
@@ -30,7 +31,8 @@ impl Sender {
         if has_times || is_asked || is_switched_off() {
             return Shortcut::None;
         }
-        let restarts = rules.linux && rules.timer_restart && rules.rtt_samples && rules.window_validation;
+        let needed = [HostRule::TimerRestart, HostRule::RttSamples, HostRule::WindowValidation];
+        let restarts = rules.linux && needed.iter().all(|&rule| rules.has(rule));
         match [rules.linux, self.rack.is_on(), self.buffer.is_offloaded()] {
             [false, false, false] => Shortcut::Plain,
             [true, true, true] if restarts && self.rtt.times_all() => Shortcut::Linux,

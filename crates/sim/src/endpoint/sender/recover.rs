@@ -9,7 +9,7 @@ use super::repair::{Repair, Undo, Window};
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::recovery::{Episode, Losses, Progress};
 use crate::packet::Packet;
-use crate::spec::Detection;
+use crate::spec::{Detection, HostRule};
 use crate::time::Time;
 
 impl Sender {
@@ -29,7 +29,7 @@ impl Sender {
             Echo::Reported => return f64::from(delivered),
             // Linux responds whenever no recovery or reduction is under way (`tcp_enter_cwr`).
             Echo::Fresh => {}
-            Echo::Answered if self.rules.cwr => {}
+            Echo::Answered if self.rules.has(HostRule::Cwr) => {}
             Echo::Answered => return 0.0,
         }
         if self.repair.is_open() {
@@ -132,7 +132,7 @@ impl Sender {
         }
         self.timers.forget_probe();
         self.begin_resending(now);
-        if self.rules.cwr && cause == Cause::Ecn {
+        if self.rules.has(HostRule::Cwr) && cause == Cause::Ecn {
             self.repair.reduce(episode, self.next);
         } else {
             let undo = self.stack.undo && cause == Cause::Loss;
@@ -143,7 +143,7 @@ impl Sender {
             Cause::Loss => self.expect_reports(),
             _ => self.reports.end(),
         }
-        if self.rules.cwr {
+        if self.rules.has(HostRule::Cwr) {
             self.marks.on_reduction();
         }
     }
@@ -168,14 +168,14 @@ impl Sender {
     /// stacks before RACK each recovery sets the time anew; the studies that use these stacks are reproduced with this
     /// rule.
     fn begin_resending(&mut self, now: Time) {
-        if !(self.rules.undo && self.board.has_resent()) {
+        if !(self.rules.has(HostRule::Undo) && self.board.has_resent()) {
             self.past.first_resent = now;
         }
     }
 
     /// Expects reports of the retransmissions of a recovery that begins, if they can undo its reduction.
     fn expect_reports(&mut self) {
-        if self.rules.d_sack && self.stack.undo {
+        if self.rules.has(HostRule::DSack) && self.stack.undo {
             self.reports.begin(self.board.una(), self.board.resent() + self.timers.resent_probes());
         } else {
             self.reports.end();
@@ -236,7 +236,7 @@ impl Sender {
         self.rtt.back_off();
         self.timers.on_timeout();
         self.stats.note_window(now, self.algorithm.window());
-        if self.rules.cwr {
+        if self.rules.has(HostRule::Cwr) {
             self.marks.on_reduction();
         }
         self.arm(now);

@@ -3,6 +3,7 @@
 use crate::endpoint::linux::frto::{FRto, Shown};
 use crate::endpoint::linux::rules::HostRules;
 use crate::endpoint::recovery::Episode;
+use crate::spec::HostRule;
 use crate::time::Time;
 
 /// Loss recovery of a sender. `point` is the next new segment at its start: no other recovery begins before all segments
@@ -190,7 +191,7 @@ impl Repair {
     ) -> Window {
         let (is_stuck, is_before) = (past.timed_out == Some(una), self.is_before_recovery());
         let is_reduced = rules.linux && (is_stuck || !self.is_loss()) && self.point().is_some_and(|point| point > una);
-        let frto = if rules.f_rto && (is_before || is_stuck) { FRto::Waits } else { FRto::Off };
+        let frto = if rules.has(HostRule::FRto) && (is_before || is_stuck) { FRto::Waits } else { FRto::Off };
         let undo = if is_reduced { self.undo().map(|_| Undo::ByOriginal) } else { undo };
         *self = Self::Loss { point: next, undo, frto };
         past.timed_out = Some(una);

@@ -8,6 +8,7 @@ use crate::application::SMALL_BURST;
 use crate::endpoint::boundary::Outlet;
 use crate::packet::{BYTES_PER_PACKET, Packet, flag};
 use crate::sidecar::Header;
+use crate::spec::HostRule;
 use crate::time::Time;
 
 /// Memory of the record of an outstanding segment, bytes, in rings that have just doubled: its send time, its marks and the
@@ -202,7 +203,8 @@ impl Sender {
             self.stats.totals.retransmits += 1;
             self.emit_again(segment, now, out);
             sent += 1;
-            if self.rules.timer_restart && segment == self.board.una() && !self.timers.awaits_reordered() {
+            if self.rules.has(HostRule::TimerRestart) && segment == self.board.una() && !self.timers.awaits_reordered()
+            {
                 // Linux also restarts the timer here (`tcp_xmit_retransmit_queue`); otherwise the ACK may arrive after
                 // the timeout.
                 self.arm(now);
@@ -309,7 +311,7 @@ impl Sender {
     /// Tells the algorithm that a segment leaves while no segment is in flight, if the algorithm asks for it.
     #[inline(always)]
     fn note_restart(&mut self, now: Time) {
-        if self.needs.restarts && self.rules.idle_restart && self.board.in_flight(self.next) == 0 {
+        if self.needs.restarts && self.rules.has(HostRule::IdleRestart) && self.board.in_flight(self.next) == 0 {
             let application_limited = self.sampler.as_ref().is_some_and(|sampler| sampler.is_application_limited());
             let (now_s, idle) = (self.host_seconds(now), self.idle_jiffies(now).seconds());
             let restart = Restart { next: self.next, now: now_s, idle, application_limited };
