@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from elephan.backends import memory
+import elephan
+from elephan import backends
+from elephan.backends import memory, quic
 
 MIB = 2**20
 
@@ -114,7 +116,7 @@ def test_a_run_takes_about_the_memory_of_its_limit(tmp_path: Path) -> None:
     (tmp_path / "grows.toml").write_text(OVERSHOOT)
     code = (
         "import resource, sys, elephan\n"
-        "from elephan.backends.base import RunMemoryError\n"
+        "from elephan.backends.memory import RunMemoryError\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "try: elephan.run(elephan.Scenario.load('grows.toml'), memory=200_000_000)\n"
         "except RunMemoryError: pass\n"
@@ -124,3 +126,12 @@ def test_a_run_takes_about_the_memory_of_its_limit(tmp_path: Path) -> None:
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     grown = int(made.stdout) * 1024
     assert grown < 400_000_000, f"{grown / 1e6:.0f} MB"
+
+
+def test_a_connection_that_sends_without_end_ends_at_the_limit() -> None:
+    if quic.program() is None:
+        pytest.skip("elephan-quic is not built")
+    flow = {"algorithm": "eefast:anticipated", "parameters": {"alpha": 4e8}}
+    scenario = elephan.Scenario.dumbbell([flow], rate="1 Mbit/s", rtt="10 ms", buffer="40 packets", duration="2 s")
+    with pytest.raises(backends.RunMemoryError, match=r"quinn's records of them outgrew it.*the limit is 190 MiB"):
+        backends.get("quic", backends.MemoryPool(200_000_000)).run(scenario)

@@ -247,6 +247,10 @@ CLOCK = """#define TIMER_MULTIPLIER 256
 void time_travel_ndelay(unsigned long nsec);
 """
 ERRORS = "\tif (IS_ERR_VALUE(ret)) {\n\t\tum_udelay(1);\n\t}\n"
+EVENTS = """\t\tif (e == time_travel_first_event()) {
+\t\t\tBUG_ON(!time_travel_del_event(e));
+\t\t}
+"""
 READ = """static u64 timer_read(struct clocksource *cs)
 {
 \tif (!in_softirq() &&
@@ -325,7 +329,7 @@ def source_tree(folder: Path) -> Path:
     (um / "include" / "linux").mkdir(parents=True)
     (um / "include" / "linux" / "time-internal.h").write_text(CLOCK)
     (um / "kernel" / "skas").mkdir(parents=True)
-    (um / "kernel" / "time.c").write_text(TIMER + READ)
+    (um / "kernel" / "time.c").write_text(TIMER + EVENTS + READ)
     (um / "kernel" / "skas" / "syscall.c").write_text(ERRORS)
     (folder / "net" / "ipv4").mkdir()
     (folder / "net" / "ipv4" / "tcp.c").write_text(OPTIONS)
@@ -371,7 +375,8 @@ def test_the_clock_gets_a_resolution_of_a_nanosecond(tmp_path: Path) -> None:
     assert header.read_text() == f"{values}bool elephan_is_stuck(void);\n"
     clock = (copy / "arch" / "um" / "kernel" / "time.c").read_text()
     assert clock.startswith(TIMER.replace("\tdelta += 1;\n", ""))
-    assert "!time_travel_ext_waiting && elephan_is_stuck())\n\t\ttime_travel_update_time_rel" in clock
+    assert "!time_travel_ext_waiting && elephan_is_stuck())\n\t\ttime_travel_update_time_rel(elephan_step);" in clock
+    assert "if (e == time_travel_first_event() && time_travel_time == e->time) {\n" in clock
     assert clock.index("\nbool elephan_is_stuck(") < clock.index("\nstatic u64 timer_read(")
     errors = (copy / "arch" / "um" / "kernel" / "skas" / "syscall.c").read_text()
     assert "\t\tif (elephan_is_stuck())\n\t\t\tum_udelay(1);\n" in errors

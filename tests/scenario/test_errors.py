@@ -297,7 +297,7 @@ def test_a_typing_mistake_in_any_field_gets_the_nearest_field(data: st.DataObjec
     wrong = data.draw(typo(name).filter(lambda word: word not in known and word.isidentifier()))
     document = GRAPH if table == "link" else ROW if table == "parking_lot" else BASE
     places = {"": "", "flow": "flow[0].", "link": "link[0]."} | {
-        t: f"flow[0].{t}." for t in ("application", "datagrams")
+        t: f"flow[0].{t}." for t in ("application", "datagrams", "program")
     } | {t: f"dumbbell.{t}." for t in ("jitter", "reorder", "aggregation", "retransmission")} | {
         t: f"dumbbell.{t}[0]." for t in ("rate_steps", "delay_steps")
     }  # fmt: skip

@@ -11,6 +11,7 @@ use rustix::event::epoll::EventFlags;
 
 use crate::path::{Path, RECEIVERS, SENDERS, at};
 use crate::plan::{Flow, Plan};
+use crate::programs::Programs;
 use crate::sys;
 
 const SENDER_PORT: u16 = 5001;
@@ -108,8 +109,8 @@ fn key(flow: usize, socket: Socket) -> u64 {
     4 * flow as u64 + socket as u64
 }
 
-/// Runs the flows of a plan to the end of the run.
-pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
+/// Runs the flows and programs of a plan to the end of the run. Returns the records, and the outcome of each program.
+pub fn run(plan: &Plan, path: &mut Path) -> io::Result<(Log, Vec<serde_json::Value>)> {
     let set = sys::poll_set()?;
     let timer = sys::timer()?;
     sys::watch(&set, &timer, EventFlags::IN | EventFlags::ET, TIMER)?;
@@ -118,6 +119,7 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
     for (i, flow) in plan.flows.iter().enumerate() {
         transfers.push(Transfer::new(plan, i, flow, &set).map_err(at(&flow.name))?);
     }
+    let mut programs = Programs::start(plan, path, &set)?;
     path.enter(SENDERS)?;
     // The time is rounded up, so that the phase is the plan's phase, however long the configuration of the path took.
     let earliest_ns = (sys::now_ns() + LEAD_NS).next_multiple_of(ALIGNED_NS) + plan.phase_ns;
@@ -125,6 +127,7 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
     if zero_ns < earliest_ns {
         return Err(io::Error::other(format!("the guest was not ready at {zero_ns} ns, but at {earliest_ns} ns")));
     }
+    programs.begin(zero_ns);
     let chunk = vec![0_u8; CHUNK_BYTES];
     let mut keys = Vec::new();
     let mut log = Log { words: Vec::new(), flows: Vec::new() };
@@ -136,6 +139,7 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
         for (i, transfer) in transfers.iter_mut().enumerate() {
             transfer.clock(i, now_ns, zero_ns, &set, &chunk).map_err(at(&transfer.flow.name))?;
         }
+        programs.clock(now_ns, path, &set)?;
         if now_ns >= zero_ns + next_look_ns {
             look(next_look_ns, &transfers, path, &mut log)?;
             let reports = REPORTS * next_look_ns / plan.duration_ns;
@@ -148,16 +152,21 @@ pub fn run(plan: &Plan, path: &mut Path) -> io::Result<Log> {
                 None => break,
             }
         }
-        let next = transfers.iter().filter_map(|transfer| transfer.next_ns(zero_ns)).chain([zero_ns + next_look_ns]);
+        let next = transfers.iter().filter_map(|transfer| transfer.next_ns(zero_ns)).chain(programs.next_ns());
+        let next = next.chain([zero_ns + next_look_ns]);
         sys::set_timer(&timer, next.min().unwrap_or(zero_ns))?;
         sys::wait(&set, &mut keys)?;
         for key in keys.iter().filter(|key| **key != TIMER) {
+            if programs.are_at(*key) {
+                programs.event(*key, &set)?;
+                continue;
+            }
             let transfer = &mut transfers[(key / 4) as usize];
             transfer.event(*key, zero_ns, &set, &chunk).map_err(at(&transfer.flow.name))?;
         }
     }
     log.flows = transfers.iter().map(|one| (one.start_ns, one.completed_ns.unwrap_or(u64::MAX))).collect();
-    Ok(log)
+    Ok((log, programs.finish()?))
 }
 
 /// Times of all records, ns, in order and without duplicates.

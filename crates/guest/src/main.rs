@@ -1,14 +1,17 @@
 //! The first program of a Linux guest in virtual time.
 //!
 //! On the host, `elephan-guest launch PARENT PROGRAM ARGUMENT…` executes a program that ends with its parent. In the
-//! guest, this program reads `/plan.json`, configures the path, runs the flows, and writes `/log` and `/result.json`,
-//! or `/error`. Then it shuts the guest down.
+//! guest, this program reads `/plan.json`, configures the path, runs the flows and programs, and writes `/log` and
+//! `/result.json`, or `/error`. Then it shuts the guest down. As `confined FOLDER COMMAND ARGUMENT…` it becomes a program
+//! of the user, which sees no more than [`view`] shows.
 
 mod flows;
 mod netlink;
 mod path;
 mod plan;
+mod programs;
 mod sys;
+mod view;
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,7 +28,7 @@ fn run() -> io::Result<()> {
     sys::mount("proc", "/proc").map_err(at("/proc"))?;
     let plan: Plan = serde_json::from_slice(&fs::read("/plan.json")?).map_err(io::Error::other)?;
     let mut path = Path::lay(&plan)?;
-    let log = flows::run(&plan, &mut path)?;
+    let (log, programs) = flows::run(&plan, &mut path)?;
     let bytes: Vec<u8> = log.words.iter().flat_map(|word| word.to_le_bytes()).collect();
     fs::write("/log", bytes)?;
     let flows: Vec<_> =
@@ -35,6 +38,7 @@ fn run() -> io::Result<()> {
         "flow_words": flows::FLOW_WORDS,
         "queue_words": flows::QUEUE_WORDS,
         "flows": flows,
+        "programs": programs,
         "release": release.trim(),
         "warnings": kernel_warnings()?,
     });
@@ -76,7 +80,23 @@ fn launch() -> String {
     format!("{}: {}", program.to_string_lossy(), Command::new(program).args(rest).exec())
 }
 
+/// Becomes a program of the user. Returns only with an error.
+fn confined(words: &[OsString]) -> String {
+    let [folder, program, rest @ ..] = words else { return "no command".into() };
+    if let Err(error) = sys::limit_process().and_then(|()| view::enter(&folder.to_string_lossy())) {
+        return error.to_string();
+    }
+    format!("{}: {}", program.to_string_lossy(), Command::new(program).args(rest).exec())
+}
+
 fn main() {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let [verb, rest @ ..] = words.as_slice() {
+        if verb == "confined" {
+            eprintln!("{}", confined(rest));
+            std::process::exit(127);
+        }
+    }
     if std::process::id() != 1 {
         eprintln!("elephan-guest: {}", launch());
         std::process::exit(2);

@@ -162,6 +162,9 @@ impl Netlink {
         let mut body = vec![libc::AF_INET as u8, 32, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
         attribute(&mut body, 1, &route.to.octets());
         attribute(&mut body, 4, &sys::device_index(device)?.to_ne_bytes());
+        if let Some(source) = route.source {
+            attribute(&mut body, 7, &source.octets());
+        }
         if !metrics.is_empty() {
             attribute(&mut body, 8, &metrics);
         }

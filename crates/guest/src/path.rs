@@ -61,6 +61,11 @@ impl Path {
             }
             .map_err(at(format!("device {number}")))?;
         }
+        // A route with a source needs the source's address.
+        for &(namespace, ip) in &plan.addresses {
+            path.enter(namespace)?;
+            path.talks[namespace].address("lo", ip).map_err(at(format!("address {ip}")))?;
+        }
         for route in &plan.routes {
             path.enter(route.namespace)?;
             path.talks[route.namespace]

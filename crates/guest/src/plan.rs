@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 use elephan_sim::Time;
 use elephan_sim::application::Application;
@@ -39,6 +40,40 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// Flows.
     pub flows: Vec<Flow>,
+    /// Programs.
+    #[serde(default)]
+    pub programs: Vec<Program>,
+    /// Addresses of programs, by namespace.
+    #[serde(default)]
+    pub addresses: Vec<(usize, Ipv4Addr)>,
+    /// Folders and files of the host that programs may read, besides those of installed programs and libraries.
+    #[serde(default)]
+    pub folders: Vec<PathBuf>,
+}
+
+/// A client, and its server if it has one of its own.
+#[derive(Debug, Deserialize)]
+pub struct Program {
+    /// Name in the scenario.
+    pub name: String,
+    /// Command of the server.
+    pub server: Option<Vec<String>>,
+    /// Position of the program whose server this program uses, if the server is not its own.
+    pub server_of: Option<usize>,
+    /// Command of the client.
+    pub client: Vec<String>,
+    /// Environment variables of both.
+    pub environment: BTreeMap<String, String>,
+    /// Port of the server.
+    pub port: u16,
+    /// Text in the server's output that shows that it is ready; a listening port if absent.
+    pub ready: Option<String>,
+    /// True if the client is on the host of the senders.
+    pub client_sends: bool,
+    /// Start of the client without jitter, ps.
+    pub start_ps: u64,
+    /// Time at which the client is ended, ns.
+    pub stop_ns: Option<u64>,
 }
 
 /// A pair of virtual devices; its first end may have netem.
@@ -101,6 +136,9 @@ pub struct Route {
     pub to: Ipv4Addr,
     /// Position of the device.
     pub device: usize,
+    /// Source address of packets whose sender states none; the kernel chooses it if absent.
+    #[serde(default)]
+    pub source: Option<Ipv4Addr>,
     /// Initial congestion window, segments; the kernel's default if absent.
     pub initial_window: Option<u32>,
     /// First window that a receiver advertises, segments; given by its buffer if absent.
@@ -150,8 +188,18 @@ impl Plan {
     /// Start of a flow, ns; the same as in a simulation with the same seed.
     pub fn start_ns(&self, flow: usize) -> u64 {
         let flow = &self.flows[flow];
-        let mut jitter = Stream::new(self.seed, &format!("flow {} start", flow.name));
-        (flow.start_ps + jitter.below(self.start_jitter_ps + 1)).div_ceil(1000)
+        self.with_jitter(&flow.name, flow.start_ps)
+    }
+
+    /// Start of a program's client, ns.
+    pub fn program_start_ns(&self, program: usize) -> u64 {
+        let program = &self.programs[program];
+        self.with_jitter(&program.name, program.start_ps)
+    }
+
+    fn with_jitter(&self, name: &str, start_ps: u64) -> u64 {
+        let mut jitter = Stream::new(self.seed, &format!("flow {name} start"));
+        (start_ps + jitter.below(self.start_jitter_ps + 1)).div_ceil(1000)
     }
 
     /// Seed of the random numbers of a flow's congestion control; the same as in a simulation with the same seed.

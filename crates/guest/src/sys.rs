@@ -5,12 +5,14 @@ use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 
 use rustix::event::epoll;
+use rustix::fs::{self, FileType, Mode};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice, sockopt};
-use rustix::process::{self, Resource, Rlimit};
+use rustix::process::{self, Pid, PidfdFlags, Resource, Rlimit, Signal};
 use rustix::thread::{self, LinkNameSpaceType, UnshareFlags};
 use rustix::time::{self, ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
@@ -23,6 +25,53 @@ fn done(result: i64) -> io::Result<i64> {
 /// Mounts a file system of a kind.
 pub fn mount(kind: &str, at: &str) -> io::Result<()> {
     Ok(rustix::mount::mount(kind, at, kind, MountFlags::empty(), None)?)
+}
+
+/// Mounts a source read-only or not, with the options of its kind.
+pub fn mount_of(source: &str, at: &str, kind: &str, flags: MountFlags, options: &str) -> io::Result<()> {
+    let options = std::ffi::CString::new(options)?;
+    Ok(rustix::mount::mount(source, at, kind, flags, (!options.is_empty()).then_some(&*options))?)
+}
+
+/// Shows a file or a folder at another place too.
+pub fn bind_mount(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(rustix::mount::mount_bind(from, to)?)
+}
+
+/// Creates a character device that everyone may use.
+pub fn device(at: &Path, major: u32, minor: u32) -> io::Result<()> {
+    let everyone = Mode::from_raw_mode(0o666);
+    fs::mknodat(fs::CWD, at, FileType::CharacterDevice, everyone, fs::makedev(major, minor))?;
+    Ok(fs::chmod(at, everyone)?)
+}
+
+/// A descriptor of a process, which becomes readable when the process ends.
+pub fn process(number: u32) -> io::Result<OwnedFd> {
+    Ok(process::pidfd_open(of(number)?, PidfdFlags::empty())?)
+}
+
+fn of(number: u32) -> io::Result<Pid> {
+    i32::try_from(number).ok().and_then(Pid::from_raw).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+/// Sends a signal to all processes of a group.
+pub fn signal(group: u32, signal: Signal) -> io::Result<()> {
+    match process::kill_process_group(of(group)?, signal) {
+        Err(Errno::SRCH) => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Limits the files and the processes of a program.
+pub fn limit_process() -> io::Result<()> {
+    const FILE_BYTES: u64 = 64 << 20;
+    const DESCRIPTORS: u64 = 4096;
+    const PROCESSES: u64 = 512;
+    let limits = [(Resource::Fsize, FILE_BYTES), (Resource::Nofile, DESCRIPTORS), (Resource::Nproc, PROCESSES)];
+    for (what, most) in limits.into_iter().chain([(Resource::Core, 0)]) {
+        process::setrlimit(what, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    Ok(())
 }
 
 /// The kernel's log.
@@ -86,6 +135,11 @@ pub fn poll_set() -> io::Result<OwnedFd> {
 /// Adds a descriptor to a set; its events carry `key`.
 pub fn watch(set: &OwnedFd, descriptor: &impl AsFd, events: epoll::EventFlags, key: u64) -> io::Result<()> {
     Ok(epoll::add(set, descriptor, epoll::EventData::new_u64(key), events)?)
+}
+
+/// Removes a descriptor from a set.
+pub fn unwatch(set: &OwnedFd, descriptor: impl AsFd) -> io::Result<()> {
+    Ok(epoll::delete(set, descriptor)?)
 }
 
 /// Waits for events, and stores their keys.

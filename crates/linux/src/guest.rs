@@ -28,6 +28,19 @@ pub struct Arrival {
     pub side: usize,
     /// Header and frame.
     pub frame: Vec<u8>,
+    /// Position of the flow.
+    pub flow: usize,
+    /// Time at which the other device sent the frame, ns.
+    pub sent_ns: u64,
+}
+
+/// A frame at a device of the guest.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The device with this number has sent header and frame.
+    Sent(usize, Vec<u8>),
+    /// The device got the frame.
+    Arrived(&'a Arrival),
 }
 
 /// A guest.
@@ -42,8 +55,8 @@ pub struct Guest {
     captures: Option<Captures>,
 }
 
-/// Callback for each frame of the guest. The arguments are the time in ns, the device, and header and frame.
-pub type Sent<'a> = &'a mut dyn FnMut(u64, usize, Vec<u8>);
+/// Callback for each frame at the guest's devices, with the time in ns.
+pub type Seen<'a> = &'a mut dyn FnMut(u64, Event<'_>);
 
 impl Guest {
     /// Starts a guest, and lets it boot up to a time. `captures` get the frames of its devices.
@@ -52,7 +65,7 @@ impl Guest {
         captures: Option<Captures>,
         until_ns: u64,
         arrivals: &mut VecDeque<Arrival>,
-        sent: Sent<'_>,
+        seen: Seen<'_>,
     ) -> io::Result<Self> {
         let [clock, senders, receivers] = SOCKETS.map(UnixListener::bind);
         let (clock, devices) = (clock?, [Device::new(senders?)?, Device::new(receivers?)?]);
@@ -62,8 +75,8 @@ impl Guest {
         }
         let clock = Clock::new(clock.accept()?.0)?;
         let mut this = Self { child, clock, devices, wanted_ns: u64::MAX, ended: false, captures };
-        this.follow(0, sent)?;
-        this.run_until(until_ns, arrivals, sent)?;
+        this.follow(0, seen)?;
+        this.run_until(until_ns, arrivals, seen)?;
         if this.ended {
             return Err(io::Error::other("the guest ended while it booted"));
         }
@@ -76,7 +89,7 @@ impl Guest {
     }
 
     /// Runs the guest up to but not including a time, with the frames that arrive before it.
-    pub fn run_until(&mut self, limit_ns: u64, arrivals: &mut VecDeque<Arrival>, sent: Sent<'_>) -> io::Result<()> {
+    pub fn run_until(&mut self, limit_ns: u64, arrivals: &mut VecDeque<Arrival>, seen: Seen<'_>) -> io::Result<()> {
         while !self.ended {
             let next_ns = arrivals.front().map_or(u64::MAX, |arrival| arrival.at_ns);
             let now_ns = next_ns.min(self.wanted_ns);
@@ -85,21 +98,22 @@ impl Guest {
             }
             if next_ns <= now_ns {
                 self.clock.set(now_ns)?;
-                self.deliver(now_ns, arrivals)?;
+                self.deliver(now_ns, arrivals, seen)?;
             }
             self.clock.run(now_ns)?;
-            self.follow(now_ns, sent)?;
+            self.follow(now_ns, seen)?;
         }
         Ok(())
     }
 
-    fn deliver(&mut self, now_ns: u64, arrivals: &mut VecDeque<Arrival>) -> io::Result<()> {
+    fn deliver(&mut self, now_ns: u64, arrivals: &mut VecDeque<Arrival>, seen: Seen<'_>) -> io::Result<()> {
         let mut told = [false; 2];
         while arrivals.front().is_some_and(|arrival| arrival.at_ns <= now_ns) {
             let Some(mut arrival) = arrivals.pop_front() else { break };
             if let Some(captures) = &mut self.captures {
                 captures.write(now_ns, arrival.side, &arrival.frame)?;
             }
+            seen(now_ns, Event::Arrived(&arrival));
             self.devices[arrival.side].give(&mut arrival.frame)?;
             told[arrival.side] = true;
         }
@@ -113,7 +127,7 @@ impl Guest {
 
     /// Serves a running guest until it waits, and takes the frames that the guest has sent. All these frames depart at
     /// the time at which the guest ran.
-    fn follow(&mut self, now_ns: u64, sent: Sent<'_>) -> io::Result<()> {
+    fn follow(&mut self, now_ns: u64, seen: Seen<'_>) -> io::Result<()> {
         loop {
             let [one, other] = &self.devices;
             let ready = readable(&[self.clock.stream().as_fd(), one.descriptor(), other.descriptor()])?;
@@ -139,7 +153,7 @@ impl Guest {
             if let Some(captures) = &mut self.captures {
                 frames.iter().try_for_each(|frame| captures.write(now_ns, side, frame))?;
             }
-            frames.drain(..).for_each(|frame| sent(now_ns, side, frame));
+            frames.drain(..).for_each(|frame| seen(now_ns, Event::Sent(side, frame)));
         }
         self.wanted_ns = self.clock.wanted_ns()?;
         Ok(())
@@ -164,7 +178,7 @@ impl Guest {
 
     /// Runs the guest until its end.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.run_until(u64::MAX, &mut VecDeque::new(), &mut |_, _, _| ())?;
+        self.run_until(u64::MAX, &mut VecDeque::new(), &mut |_, _| ())?;
         if !self.ended {
             return Err(io::Error::other("the guest does not end"));
         }

@@ -1,6 +1,6 @@
 //! The guest as the host of the engine's flows.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,8 +11,9 @@ use elephan_sim::packet::{FlowId, Packet, flag};
 use etherparse::IpEcn;
 
 use crate::capture::Captures;
+use crate::connections::{Connections, Passing};
 use crate::frame::{self, Seen};
-use crate::guest::{Arrival, Guest};
+use crate::guest::{Arrival, Event, Guest};
 use crate::plan::Plan;
 
 const PS_PER_NS: u64 = 1000;
@@ -28,20 +29,27 @@ pub struct LinuxHost {
     guest: Guest,
     map: Map,
     arrivals: VecDeque<Arrival>,
+    connections: Option<Connections>,
     failure: Failure,
 }
+
+/// File with the connections of programs.
+const CONNECTIONS: &str = "connections.json";
 
 #[derive(Debug)]
 struct Map {
     zero_ns: u64,
     /// Positions of the flows by source and destination of the packets of their senders.
     flows: BTreeMap<(Ipv4Addr, Ipv4Addr), usize>,
+    /// Positions of the flows that are programs.
+    programs: BTreeSet<usize>,
 }
 
 impl Map {
     fn new(plan: &Plan) -> Self {
         let flows = plan.flows.iter().map(|flow| ((flow.sender, flow.receiver), flow.position)).collect();
-        Self { zero_ns: plan.zero_ns, flows }
+        let programs = plan.flows.iter().filter(|flow| flow.program).map(|flow| flow.position).collect();
+        Self { zero_ns: plan.zero_ns, flows, programs }
     }
 
     /// Flow and headers of a frame that a device has sent.
@@ -68,8 +76,18 @@ impl Map {
     }
 
     /// Sends a frame into the path.
-    fn send(&self, now_ns: u64, side: usize, frame: Vec<u8>, way: &mut dyn Way) -> Result<(), String> {
+    fn send(
+        &self,
+        now_ns: u64,
+        side: usize,
+        frame: Vec<u8>,
+        connections: &mut Option<Connections>,
+        way: &mut dyn Way,
+    ) -> Result<(), String> {
         let (flow, seen) = self.flow_of(side, &frame)?;
+        if let Some(connections) = connections.as_mut().filter(|_| self.programs.contains(&flow)) {
+            connections.see(flow, now_ns, side, &frame, Passing::Sent);
+        }
         if !way.has_room_for(1) {
             // The engine ends the run with an error.
             return Ok(());
@@ -103,11 +121,16 @@ impl LinuxHost {
         let (mut command, map) = (plan.command(), Map::new(&plan));
         let (mut arrivals, mut wrong) = (VecDeque::new(), None);
         let captures = plan.capture.then(|| Captures::create(map.zero_ns)).transpose()?;
-        let guest = Guest::boot(&mut command, captures, map.zero_ns, &mut arrivals, &mut |_, _, frame| {
-            wrong.get_or_insert_with(|| format!("a packet of {} B before the run", frame.len()));
+        let guest = Guest::boot(&mut command, captures, map.zero_ns, &mut arrivals, &mut |_, event| {
+            if let Event::Sent(_, frame) = event {
+                wrong.get_or_insert_with(|| format!("a packet of {} B before the run", frame.len()));
+            }
         })?;
         unless_failed(wrong)?;
-        Ok(Self { guest, map, arrivals, failure })
+        let (times_ns, measured_ns) = (plan.sample_times_ns, plan.measured_ns);
+        let watched = !map.programs.is_empty();
+        let connections = watched.then(|| Connections::new(map.zero_ns, times_ns, measured_ns));
+        Ok(Self { guest, map, arrivals, connections, failure })
     }
 
     fn fail(&self, why: String) {
@@ -132,12 +155,22 @@ impl Host for LinuxHost {
                 frame::mark(&mut frame);
             }
             let side = if packet.is_ack() { SENDERS } else { RECEIVERS };
-            insert(&mut self.arrivals, Arrival { at_ns: self.map.ns(packet.at), side, frame });
+            let (flow, sent_ns) = (packet.flow().index(), self.map.ns(packet.stamp));
+            insert(&mut self.arrivals, Arrival { at_ns: self.map.ns(packet.at), side, frame, flow, sent_ns });
         }
-        let Self { guest, map, arrivals, .. } = self;
+        let Self { guest, map, arrivals, connections, .. } = self;
         let (limit_ns, mut wrong) = (map.ns(horizon), None);
-        let done = guest.run_until(limit_ns, arrivals, &mut |now_ns, side, frame| {
-            wrong = wrong.take().or(map.send(now_ns, side, frame, way).err());
+        let done = guest.run_until(limit_ns, arrivals, &mut |now_ns, event| match event {
+            Event::Sent(side, frame) => {
+                wrong = wrong.take().or(map.send(now_ns, side, frame, connections, way).err());
+            }
+            Event::Arrived(arrival) => {
+                let is_programs = map.programs.contains(&arrival.flow);
+                if let Some(connections) = connections.as_mut().filter(|_| is_programs) {
+                    let passing = Passing::Arrived(arrival.sent_ns);
+                    connections.see(arrival.flow, now_ns, arrival.side, &arrival.frame, passing);
+                }
+            }
         });
         match done.and_then(|()| unless_failed(wrong)) {
             Err(error) => self.fail(error.to_string()),
@@ -147,7 +180,8 @@ impl Host for LinuxHost {
     }
 
     fn finish(&mut self) {
-        if let Err(error) = self.guest.finish() {
+        let written = self.connections.take().map_or(Ok(()), |found| found.write(CONNECTIONS));
+        if let Err(error) = written.and_then(|()| self.guest.finish()) {
             self.fail(error.to_string());
         }
     }

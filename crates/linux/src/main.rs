@@ -11,6 +11,7 @@
 
 mod capture;
 mod clock;
+mod connections;
 mod device;
 mod frame;
 mod guest;

@@ -22,6 +22,12 @@ pub struct Plan {
     /// True if the frames of the guest's devices are written to `senders.pcapng` and `receivers.pcapng`.
     #[serde(default)]
     pub capture: bool,
+    /// Sample times of the connections of programs, ns; none if there are no programs.
+    #[serde(default)]
+    pub sample_times_ns: Vec<u64>,
+    /// Measured part of the run, ns.
+    #[serde(default)]
+    pub measured_ns: (u64, u64),
     /// Flows on the guest.
     pub flows: Vec<HostedFlow>,
 }
@@ -35,6 +41,9 @@ pub struct HostedFlow {
     pub sender: Ipv4Addr,
     /// Address of the receiver.
     pub receiver: Ipv4Addr,
+    /// True if the packets are those of a program.
+    #[serde(default)]
+    pub program: bool,
 }
 
 impl Plan {

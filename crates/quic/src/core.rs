@@ -219,20 +219,21 @@ impl Core {
     /// Sends all datagrams that quinn may send now; returns false if there were none.
     pub fn transmit(&mut self, now: Time, out: &mut dyn Outlet) -> bool {
         let instant = self.instant(now);
-        let mut any = false;
+        // Datagrams of this call: quinn keeps a record of each, also of one that the path drops at once.
+        let mut sent = 0;
         loop {
             if self.held_until(instant).is_some() {
-                return any;
+                return sent > 0;
             }
             self.buffer.clear();
-            let Some((_, connection)) = &mut self.connection else { return any };
-            let Some(transmit) = connection.poll_transmit(instant, 1, &mut self.buffer) else { return any };
-            if !out.has_room_for(1) {
-                return any;
+            let Some((_, connection)) = &mut self.connection else { return sent > 0 };
+            let Some(transmit) = connection.poll_transmit(instant, 1, &mut self.buffer) else { return sent > 0 };
+            if !out.has_room_for(sent + 1) {
+                return sent > 0;
             }
             let datagram = self.buffer[..transmit.size].to_vec();
             self.send(now, datagram, transmit.ecn, out);
-            any = true;
+            sent += 1;
         }
     }
 

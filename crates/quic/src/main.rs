@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use elephan_sim::algorithms::{check_algorithms, controller};
 use elephan_sim::engine::preferred_slice;
+use elephan_sim::packet::BYTES_PER_PACKET;
 use elephan_sim::record::sample_times;
 use elephan_sim::spec::{FlowSpec, ForeignSpec};
 use elephan_sim::tables;
@@ -53,22 +54,39 @@ impl From<SpecError> for Failure {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["run", folder] => run(Path::new(folder), false),
-        ["qlog", folder] => run(Path::new(folder), true),
+        [verb @ ("run" | "qlog"), folder, bytes] => match bytes.parse() {
+            Ok(bytes) => run(Path::new(folder), verb == "qlog", bytes),
+            Err(_) => Err(Failure::Io(std::io::Error::other("the memory is not a number of bytes"))),
+        },
         ["check"] => check(),
         _ => {
-            eprintln!("elephan-quic: expected 'run FOLDER', 'qlog FOLDER' or 'check'");
+            eprintln!("elephan-quic: expected 'run FOLDER BYTES', 'qlog FOLDER BYTES' or 'check'");
             return ExitCode::from(2);
         }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error}");
-            ExitCode::from(if matches!(error, Failure::Run(RunError::Spec(_))) { 2 } else { 1 })
+            match &error {
+                // The engine counts packets, which are a small part of the memory.
+                Failure::Run(RunError::Memory { at_s, .. }) => {
+                    eprintln!(
+                        "memory: datagrams on their way and quinn's records of them outgrew it, at {at_s} s of the run"
+                    );
+                }
+                error => eprintln!("{error}"),
+            }
+            ExitCode::from(match error {
+                Failure::Run(RunError::Spec(_)) => 2,
+                Failure::Run(RunError::Memory { .. }) => 3,
+                _ => 1,
+            })
         }
     }
 }
+
+/// Memory of a datagram on its way, with its payload and quinn's record of it, bytes.
+const DATAGRAM_BYTES: u64 = 2000;
 
 /// Reads a scenario, at least one of whose flows uses QUIC.
 fn read(text: &str) -> Result<Spec, Failure> {
@@ -100,7 +118,7 @@ fn check() -> Result<(), Failure> {
     Ok(check_algorithms(&spec)?)
 }
 
-fn run(folder: &Path, logged: bool) -> Result<(), Failure> {
+fn run(folder: &Path, logged: bool, memory_bytes: u64) -> Result<(), Failure> {
     let spec = read(&std::fs::read_to_string(folder.join("spec.json"))?)?;
     seeded::seed(spec.seed);
     let began = Instant::now();
@@ -109,7 +127,7 @@ fn run(folder: &Path, logged: bool) -> Result<(), Failure> {
         is_logged.then(|| File::create(folder.join(format!("{index}.sqlog")))).transpose()
     };
     let logs = spec.flows.iter().enumerate().map(log).collect::<Result<_, _>>()?;
-    let outcome = simulate(&spec, logs)?;
+    let outcome = simulate(&spec, logs, memory_bytes)?;
     let wall = began.elapsed();
     elephan_tables::file::write(&folder.join("tables"), &tables::all(&spec, &outcome))?;
     let mut summary = tables::summary(&spec, &outcome);
@@ -117,7 +135,7 @@ fn run(folder: &Path, logged: bool) -> Result<(), Failure> {
     Ok(std::fs::write(folder.join("summary.json"), summary.to_string())?)
 }
 
-fn simulate(spec: &Spec, mut logs: Vec<Option<File>>) -> Result<Outcome, Failure> {
+fn simulate(spec: &Spec, mut logs: Vec<Option<File>>, memory_bytes: u64) -> Result<Outcome, Failure> {
     let times = sample_times(
         Time(spec.sample_period_ps),
         Time(spec.measure.from_ps),
@@ -134,7 +152,9 @@ fn simulate(spec: &Spec, mut logs: Vec<Option<File>>) -> Result<Outcome, Failure
         Ok::<_, SpecError>(Transport::Foreign(sender, receiver))
     })?;
     let mut reported = Instant::now();
-    let outcome = engine.run(|fraction| {
+    // A datagram has a payload, and quinn keeps a record of it: the packet itself is a small part of its memory.
+    let room_bytes = memory_bytes / DATAGRAM_BYTES * BYTES_PER_PACKET;
+    let outcome = engine.limit_memory(room_bytes).run(|fraction| {
         if reported.elapsed() >= REPORT_EVERY {
             reported = Instant::now();
             println!("{fraction}");

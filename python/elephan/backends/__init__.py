@@ -7,8 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from elephan.backends.base import Backend, Cancelled, EngineDefectError, Progress, RawResult, RunMemoryError
-from elephan.backends.memory import MemoryPool
+from elephan.backends.base import Backend, Cancelled, EngineDefectError, Progress, RawResult
+from elephan.backends.memory import MemoryPool, RunMemoryError
 from elephan.scenario.errors import ScenarioError, one_line
 from elephan.scenario.words import hint
 

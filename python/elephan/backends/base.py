@@ -27,10 +27,6 @@ class Cancelled(Exception):  # noqa: N818  (not an error: the caller cancelled t
     """The progress callback stopped the run; no result is saved."""
 
 
-class RunMemoryError(Exception):
-    """A run exceeded its memory limit; no result is saved."""
-
-
 class EngineDefectError(Exception):
     """The engine failed an internal check.
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from elephan.scenario import ScenarioError
+
 FREE_FRACTION = 0.8
 """The default limit, as a fraction of the memory that is free when the first run starts."""
 
@@ -22,6 +24,10 @@ HEADROOM = 1.5
 
 _LOOK_AGAIN_S = 0.1
 """Time after which the free memory is read again; short runs would otherwise spend a tenth of theirs on it."""
+
+
+class RunMemoryError(Exception):
+    """A run exceeded its memory limit; no result is saved."""
 
 
 def free_bytes() -> int:
@@ -131,3 +137,19 @@ class MemoryPool:
             with self._changed:
                 self._taken -= wanted
                 self._changed.notify_all()
+
+
+def needs_more(certain_bytes: int, memory: MemoryPool) -> ScenarioError:
+    """The error of a run that certainly needs more memory than there is."""
+    least = f"the run needs at least {certain_bytes >> 20} MiB"
+    return ScenarioError(f"{least}; the limit is {_limit(memory)} (--memory)", path="memory")
+
+
+def outgrown(message: str, memory: MemoryPool) -> RunMemoryError:
+    """The error of a run that exceeded the limit on its memory."""
+    return RunMemoryError(f"{message}; the limit is {_limit(memory)} (--memory)")
+
+
+def _limit(memory: MemoryPool) -> str:
+    limit = f"{memory.all_bytes() >> 20} MiB"
+    return limit if memory.stated else f"{limit}, {FREE_FRACTION:.0%} of what is free"

@@ -20,6 +20,7 @@ import msgspec
 
 from elephan import parts
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, language, refuse_other_backends
+from elephan.backends.memory import needs_more, outgrown
 from elephan.scenario import Scenario, ScenarioError, transports
 from elephan.scenario.catalog import engine
 from elephan.scenario.errors import one_line
@@ -34,6 +35,8 @@ ENVIRONMENT = "ELEPHAN_QUIC"
 """Environment variable with the path of the backend's program; by default, the program is that of the package."""
 REFUSED = 2
 """Exit status of the program for a scenario that it cannot run."""
+FULL = 3
+"""Exit status of the program for a run that needs more memory than it was given."""
 
 _DIGEST_DIGITS = 12
 _LINUX = STACKS["linux"]
@@ -82,6 +85,7 @@ class QuicBackend(Backend):
         Raises:
             ScenarioError: the scenario cannot be run here; the message has the reason.
             QuicError: the program failed.
+            RunMemoryError: the run exceeded its memory limit.
             Cancelled: ``progress`` returned ``False``.
         """
         return self._run(scenario, seed, progress, None)
@@ -94,6 +98,7 @@ class QuicBackend(Backend):
         Raises:
             ScenarioError: the scenario cannot be run here; the message has the reason.
             QuicError: the program failed.
+            RunMemoryError: the run exceeded its memory limit.
             Cancelled: ``progress`` returned ``False``.
             OSError: a file cannot be written.
         """
@@ -106,19 +111,27 @@ class QuicBackend(Backend):
         one = scenario.without_groups()
         spec = one.canonical() | ({} if seed is None else {"seed": seed})
         certain = engine().memory(json.dumps(spec))
+        if certain > self.memory.all_bytes():
+            raise needs_more(certain, self.memory)
 
         def go_on() -> bool:
             return progress is None or progress(0.0)
 
-        with (
-            self.memory.share(certain, alone=False, go_on=go_on) as share,
-            tempfile.TemporaryDirectory(prefix="elephan-quic-") as name,
-        ):
-            if share is None:
-                raise Cancelled
+        with tempfile.TemporaryDirectory(prefix="elephan-quic-") as name:
             folder = Path(name)
             (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-            _follow("run" if logs is None else "qlog", folder, progress)
+            # A run that exceeds its share is repeated alone, with all of the memory.
+            for alone in (False, True):
+                with self.memory.share(certain, alone=alone, go_on=go_on) as share:
+                    if share is None:
+                        raise Cancelled
+                    try:
+                        _follow("run" if logs is None else "qlog", folder, share, progress)
+                    except _MemoryError as error:
+                        if share < self.memory.all_bytes():
+                            continue
+                        raise outgrown(str(error), self.memory) from None
+                    break
             tables = engine().read_tables((folder / "tables").read_bytes())
             summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
             for position, path in (logs or {}).items():
@@ -152,12 +165,16 @@ def _digest(path: Path | None) -> str:
         return hashlib.file_digest(binary, "sha256").hexdigest()[:_DIGEST_DIGITS]
 
 
-def _follow(verb: str, folder: Path, progress: Progress | None) -> None:
+def _follow(verb: str, folder: Path, memory_bytes: int, progress: Progress | None) -> None:
     """Run the program to its end; its output, the simulated fraction, is passed to ``progress``."""
     errors = folder / "errors"
     with errors.open("wb") as sink:
         process = subprocess.Popen(
-            [_required(), verb, folder], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=sink, text=True
+            [_required(), verb, folder, str(memory_bytes)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=sink,
+            text=True,
         )
     try:
         assert process.stdout is not None
@@ -170,10 +187,21 @@ def _follow(verb: str, folder: Path, progress: Progress | None) -> None:
         process.wait()
     if status != 0:
         text = errors.read_text(encoding="utf-8", errors="replace")
+        if status == FULL:
+            raise _MemoryError(one_line(text.strip()))
         raise _told(text) if status == REFUSED else QuicError(f"{PROGRAM} failed: {_last(text, status)}")
 
 
+class _MemoryError(Exception):
+    """The program needs more memory than its share."""
+
+
 def _last(text: str, status: int) -> str:
+    """The last line of the program's errors; after a panic, the place and the reason."""
+    before_note = text.partition("\nnote: run with `RUST_BACKTRACE")[0]
+    panic = before_note.rpartition("panicked at ")[2]
+    if panic != before_note:
+        return one_line("; ".join(panic.split("\n")))
     lines = [line for line in text.splitlines() if line.strip()]
     return one_line(lines[-1]) if lines else f"exit status {status}"
 

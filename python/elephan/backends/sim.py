@@ -17,10 +17,9 @@ from elephan.backends.base import (
     EngineDefectError,
     Progress,
     RawResult,
-    RunMemoryError,
     refuse_other_transports,
 )
-from elephan.backends.memory import FREE_FRACTION, MemoryPool
+from elephan.backends.memory import needs_more, outgrown
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.catalog import engine
 
@@ -101,7 +100,7 @@ class SimBackend(Backend):
             raise ScenarioError(str(error)) from None
         everything = self.memory.all_bytes()
         if certain > everything:
-            raise needs_more(_mib(certain), self.memory)
+            raise needs_more(certain, self.memory)
         for alone in (False, True):
             with self.memory.share(certain, alone=alone, go_on=lambda: report(0.0)) as share:
                 if share is None:
@@ -114,25 +113,6 @@ class SimBackend(Backend):
                 else:
                     return found
         raise outgrown("memory: the run outgrew it", self.memory)
-
-
-def needs_more(mib: int, memory: MemoryPool) -> ScenarioError:
-    """The error of a run that certainly needs more memory than there is, MiB."""
-    return ScenarioError(f"the run needs at least {mib} MiB; the limit is {_limit(memory)} (--memory)", path="memory")
-
-
-def outgrown(message: str, memory: MemoryPool) -> RunMemoryError:
-    """The error of a run that exceeded the limit on its memory."""
-    return RunMemoryError(f"{message}; the limit is {_limit(memory)} (--memory)")
-
-
-def _limit(memory: MemoryPool) -> str:
-    limit = f"{_mib(memory.all_bytes())} MiB"
-    return limit if memory.stated else f"{limit}, {FREE_FRACTION:.0%} of what is free"
-
-
-def _mib(size: int) -> int:
-    return size // 2**20
 
 
 def own_objects(scenario: Scenario) -> dict[int, Algorithm | Callable[[], Algorithm]]:

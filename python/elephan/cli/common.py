@@ -73,6 +73,9 @@ class Word(click.Choice[str]):
 
 
 seeds_option = click.option("--seeds", type=Count(1, 10_000), metavar="N", help="Run this many seeds.")
+programs_option = click.option(
+    "--allow-programs", is_flag=True, help="Run the programs of the scenario ([[program]]): they are code."
+)
 jobs_option = click.option(
     "--jobs", type=Count(1, 1024), metavar="N", help="Simultaneous runs. [default: one for each core]"
 )

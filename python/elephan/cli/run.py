@@ -43,7 +43,7 @@ _LEAST = (
 _REASONS = {
     "rtt_": "no packet's round trip was sampled in the measured part (Linux tells only its smoothed RTT)",
     "srtt_": "no smoothed RTT was sampled in the measured part",
-    "owd_": "only datagrams have one-way delays, and only those of the measured part count",
+    "owd_": "only packets of datagrams and of programs have one-way delays, and only those of the measured part count",
     "cwnd_": "no congestion window was sampled in the measured part",
     "target_mbps": "only a source with a load has a target",
     "quantile": "a single flow has no quantiles",
@@ -80,6 +80,7 @@ _SOURCE_COLUMNS = {
 @common.seeds_option
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Also copy each run's folder to DIR.")
 @click.option("--force", is_flag=True, help="Run the scenario again even if the result is saved.")
+@common.programs_option
 @common.jobs_option
 @memory_option
 @common.store_option
@@ -93,6 +94,7 @@ def command(
     seeds: int | None,
     out: str | None,
     force: bool,
+    allow_programs: bool,
     jobs: int | None,
     memory: int | None,
     store: str | None,
@@ -116,7 +118,16 @@ def command(
     try:
         with meter() as progress:
             done, *before = [
-                runs.sweep(wanted, on=on, store=where, jobs=jobs, force=force, progress=progress, memory=memory)
+                runs.sweep(
+                    wanted,
+                    on=on,
+                    store=where,
+                    jobs=jobs,
+                    force=force,
+                    progress=progress,
+                    memory=memory,
+                    allow_programs=allow_programs,
+                )
                 for on in (backend, *([unpatched] if before_after else []))
             ]
     except runs.SweepError as failed:

@@ -39,6 +39,7 @@ Values = dict[str, list[Any]]
 )  # fmt: skip
 @common.backend_option
 @patches.patch_option
+@common.programs_option
 @common.jobs_option
 @memory_option
 @click.option("--cluster", metavar="ADDRESS", help="Distribute the runs over a Dask cluster, tcp://host:port.")
@@ -53,6 +54,7 @@ def command(
     out: str | None,
     backend: str,
     patch: str | None,
+    allow_programs: bool,
     jobs: int | None,
     memory: int | None,
     cluster: str | None,
@@ -86,7 +88,14 @@ def command(
     with meter() as progress:
         try:
             done = runs.sweep(
-                grid, on=backend, jobs=jobs, store=runs.Store(store), cluster=cluster, progress=progress, memory=memory
+                grid,
+                on=backend,
+                jobs=jobs,
+                store=runs.Store(store),
+                cluster=cluster,
+                progress=progress,
+                memory=memory,
+                allow_programs=allow_programs,
             )
         except runs.SweepError as error:
             if not error.runs.made:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from elephan.backends import get as get_backend
-from elephan.backends.memory import HEADROOM, MemoryPool
-from elephan.backends.sim import needs_more, outgrown
+from elephan.backends.memory import HEADROOM, MemoryPool, needs_more, outgrown
 from elephan.metrics.errors import MetricError
 from elephan.metrics.reading import recorded_links
 from elephan.metrics.registry import Metric, get
@@ -254,7 +253,7 @@ class _Batch:
     def _reason(self, point: _Point, kind: str, text: str) -> str:
         """The reason of a failure, as :func:`elephan.run` states it."""
         if kind == "needs":
-            return str(needs_more(int(text), self._memory))
+            return str(needs_more(int(text) << 20, self._memory))
         if kind == "memory":
             return str(outgrown(text, self._memory))
         if kind == "scenario":

@@ -59,7 +59,7 @@ class TableOf:
 _TIME = Column("time_s", "Float64", "s", "Sample time, from the beginning of the run.")
 _DATAGRAMS = "flow of datagrams"
 _NO_SAMPLE = "no RTT of a packet in the measured part, for example a flow of datagrams, or a socket of `--on linux`"
-_NOT_DATAGRAMS = "flow of TCP or UDT, or no datagram arrived in the measured part"
+_NOT_DATAGRAMS = "flow of TCP or UDT, or no packet arrived in the measured part"
 _RECORD = 'scenarios with `record` other than `"all"`'
 _PARTS = "runs in which a segment had less than its whole payload"
 _NOT_SPEAKING = "event that is not at the sender: neither `sent` nor `acked`"
@@ -93,8 +93,8 @@ _FLOWS = TableOf(
                "part."),
         Column("ecn_events", "UInt64", "1", "Window reductions in response to ECN echoes.", required=False),
         Column("marked_segments", "UInt64", "segments", "Segments acknowledged with an ECN echo.", required=False),
-        Column("owd_min_ms", "Float64", "ms", "Smallest one-way delay of the datagrams.", _NOT_DATAGRAMS,
-               required=False),
+        Column("owd_min_ms", "Float64", "ms", "Smallest one-way delay of the datagrams, or of a program's packets.",
+               _NOT_DATAGRAMS, required=False),
         Column("owd_mean_ms", "Float64", "ms", "Mean one-way delay of the datagrams.", _NOT_DATAGRAMS, required=False),
         Column("owd_p50_ms", "Float64", "ms", "Median one-way delay of the datagrams.", _NOT_DATAGRAMS,
                required=False),

@@ -9,6 +9,7 @@ from typing import Any
 from elephan import backends
 from elephan.backends import Backend, Cancelled, MemoryPool, Progress, RawResult
 from elephan.hooks import hook
+from elephan.runs import permission
 from elephan.runs.arguments import with_seed
 from elephan.runs.failures import explained
 from elephan.runs.provenance import provenance
@@ -26,6 +27,7 @@ def run(
     force: bool = False,
     progress: Callable[[float], bool | None] | None = None,
     memory: int | None = None,
+    allow_programs: bool = False,
 ) -> Run:
     """Run a scenario, or return the saved result of the same scenario and seed.
 
@@ -37,10 +39,11 @@ def run(
         force: true to run the scenario even if a result is saved.
         progress: called regularly with the simulated fraction of the duration; returning ``False`` cancels the run.
         memory: limit on the run's memory, bytes; 80 % of the free memory by default.
+        allow_programs: true to run the programs of the scenario (``[[program]]``).
 
     Raises:
-        ScenarioError: the backend does not exist or cannot run the scenario, the run needs more memory than its limit,
-            or an argument is wrong.
+        ScenarioError: programs are not allowed, the backend does not exist or cannot run the scenario, the run needs
+            more memory than its limit, or an argument is wrong.
         RunMemoryError: the run exceeded its memory limit.
         RunFailedError: Elephan has a defect; the message names a file for the bug report.
         AlgorithmError: an algorithm of the user's own raised an exception.
@@ -54,6 +57,7 @@ def run(
         there = store.find(run_id(scenario.hash, on, seed), engine=backend.version())
         if there is not None:
             return there
+    permission.require(scenario, allow_programs)
     backend.check(scenario)
     try:
         return store.save(compute(backend, scenario, seed, _interruptible(progress)), replace=force)

@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from elephan import backends
 from elephan.backends import Cancelled, MemoryPool
 from elephan.progress import meter
-from elephan.runs import execute
+from elephan.runs import execute, permission
 from elephan.runs.arguments import with_seed
 from elephan.runs.crowds import MOST_ROWS
 from elephan.runs.failures import explained
@@ -88,6 +88,7 @@ def sweep(
     in_order: bool = False,
     memory: int | None = None,
     each: Finished | None = None,
+    allow_programs: bool = False,
 ) -> Sweep[Run]:
     """Run scenarios, and return their runs in the order of the input.
 
@@ -104,9 +105,11 @@ def sweep(
         in_order: true to run them in the order of the input instead of the longest first.
         memory: limit on the memory of all simultaneous runs, bytes; 80 % of the free memory by default.
         each: called with each run once, as soon as it is finished, in the calling thread; saved runs are first.
+        allow_programs: true to run the programs of the scenarios (``[[program]]``).
 
     Raises:
-        ScenarioError: the backend cannot run a scenario, or an element is not a scenario; no scenario was run.
+        ScenarioError: programs are not allowed, the backend cannot run a scenario, or an element is not a scenario; no
+            scenario was run.
         SweepError: some runs failed; the other runs are saved.
         ReplicateError: two seeds gave equal results although starts are drawn from the seed.
         Interrupted: the user pressed Ctrl-C; finished results are saved.
@@ -130,6 +133,8 @@ def sweep(
             task.run = None if force else plan.saved(task)
             task.saved = task.run is not None
     waiting = [task for task in plan.tasks.values() if not task.finished]
+    for task in waiting:
+        permission.require(task.scenario, allow_programs)
     if waiting:
         plan.store.prepare()
     if not in_order:

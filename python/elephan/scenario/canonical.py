@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from elephan.scenario import catalog, own, transports
+from elephan.scenario import catalog, own, programs, transports
 from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import RECORD_QUANTILES
@@ -223,6 +223,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         datagrams=bool(flow.datagrams),
         foreign=transports.packets_of(flow.algorithm, flow.backend, stack_form),
         backend=flow.backend,
+        program=None if flow.program is None else programs.spec(flow.program),
     )
 
 

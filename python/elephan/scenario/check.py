@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from elephan.scenario import catalog, own, transports
+from elephan.scenario import catalog, own, programs, transports
 from elephan.scenario.canonical import flow_name, measure_window, source_name
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.fields import RECORD_ALL, RECORD_QUANTILES
@@ -92,7 +92,8 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
     names: dict[str, str] = {}
     for i, flow in enumerate(scenario.flow):
         _check_application(flow, f"flow[{i}]")
-        if flow.datagrams is None:
+        programs.check(scenario, flow, f"flow[{i}]")
+        if flow.datagrams is None and flow.program is None:
             _check_algorithm(flow, f"flow[{i}]")
             _check_udt(scenario, flow, f"flow[{i}]")
         _check_backend(scenario, flow, f"flow[{i}]")

@@ -33,8 +33,8 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
         "retransmission", "steps_in_order",
     ),
     FlowSpec: (
-        "source_sha256", "application", "datagrams", "foreign", "backend", "base_rtt_error_ps", "sender_clock",
-        "receiver_clock", "count", "start_spread_ps",
+        "source_sha256", "application", "datagrams", "foreign", "backend", "program", "base_rtt_error_ps",
+        "sender_clock", "receiver_clock", "count", "start_spread_ps",
     ),
     ApplicationSpec: ("poisson", "frames", "bursts", "rate_steps", "writes"),
     StackSpec: (

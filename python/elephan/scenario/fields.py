@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -207,6 +208,26 @@ def parse_parameters(value: Any) -> dict[str, float | bool | str]:
         if not isinstance(given, bool | int | float | str):
             raise ScenarioError(f"{given!r} is not a number, a switch or a word", path=str(name))
     return dict(value)
+
+
+def parse_environment(value: Any) -> dict[str, str]:
+    """Environment variables: names with texts."""
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise ScenarioError(f'{value!r} is not a table of texts; write for example {{ RUST_LOG = "info" }}')
+    for name, text in value.items():
+        if not name or "=" in name or "\0" in name + text:
+            raise ScenarioError(f"{name!r} is not the name of an environment variable with a text")
+    return dict(value)
+
+
+def parse_files(value: Any) -> tuple[str, ...]:
+    """Files and folders that exist, as absolute paths."""
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise ScenarioError(f'{value!r} is not a list of files; write for example ["./certificates"]')
+    for name in value:
+        if not Path(name).exists():
+            raise ScenarioError(f"'{name}': no such file or folder")
+    return tuple(str(Path(name).absolute()) for name in value)
 
 
 def parse_algorithm(value: Any) -> str:

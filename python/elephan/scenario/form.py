@@ -139,6 +139,33 @@ class ForeignSpec(Form, frozen=True, kw_only=True):
     largest_bytes: int
 
 
+class ProgramSpec(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A client and its server, which a host of the engine's caller runs. The engine only carries their packets.
+
+    Attributes:
+        client: Command of the client.
+        port: Port of the server.
+        bytes: Amount of data that the commands name, bytes.
+        client_sends: True if the client is the host at the beginning of the path, so that its packets take the forward
+            path.
+        sha256: SHA-256 of the files that the commands name.
+        environment: Environment variables of both.
+        ready: Text in the server's output that shows that it is ready; a listening port if absent.
+        server: Command of the server; empty if the server is another program's.
+        server_of: Name of the flow whose server this program uses.
+    """
+
+    client: tuple[str, ...]
+    port: int
+    bytes: int
+    client_sends: bool
+    sha256: str
+    environment: Mapping[str, str] = {}
+    ready: str | None = None
+    server: tuple[str, ...] = ()
+    server_of: str | None = None
+
+
 class ClockSpec(Form, frozen=True, kw_only=True):
     """Clock of a host. The clock's time at ``t`` is ``t × (1 + drift) + offset``, rounded down to its resolution.
 
@@ -341,6 +368,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
             retransmissions or congestion control.
         foreign: Packets of endpoints that the engine's caller supplies; the engine's own endpoints are used if absent.
         parameters: Parameters of the algorithm that differ from its preset.
+        program: Program in place of the flow's endpoints, on a host that the engine's caller supplies.
         receiver_clock: Clock of the receiver.
         sender_clock: Clock of the sender, which its timestamps show.
         size_segments: Length of the transfer; unlimited if absent.
@@ -363,6 +391,7 @@ class FlowSpec(Form, frozen=True, kw_only=True):
     datagrams: bool = False
     foreign: ForeignSpec | None = None
     parameters: Mapping[str, bool | int | float | str] = {}
+    program: ProgramSpec | None = None
     receiver_clock: ClockSpec = ClockSpec()
     sender_clock: ClockSpec = ClockSpec()
     size_segments: int | None = None

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from elephan.algorithm import Algorithm
-from elephan.scenario import document, own, perturbation, reading, traces
+from elephan.scenario import commands, document, own, perturbation, reading, traces
 from elephan.scenario.canonical import canonical_form, canonical_json, flow_name, form_hash, source_name
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
@@ -383,9 +383,15 @@ def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
     for flow in flows if isinstance(flows, list) else []:
         if isinstance(flow, dict) and "algorithm" in flow:
             flow["algorithm"] = own.anchored(flow["algorithm"], folder)
+        if isinstance(flow, dict) and isinstance(flow.get(commands.PROGRAM), dict):
+            commands.anchored(flow[commands.PROGRAM], folder)
         application = flow.get("application") if isinstance(flow, dict) else None
         if isinstance(application, dict) and "writes" in application:
             application["writes"] = traces.anchored(application["writes"], folder)
+    own_programs = raw.get(commands.PROGRAM)
+    for program in own_programs if isinstance(own_programs, list) else []:
+        if isinstance(program, dict):
+            commands.anchored(program, folder)
     sources = raw.get("traffic")
     for source in sources if isinstance(sources, list) else []:
         if isinstance(source, dict) and "algorithm" in source:

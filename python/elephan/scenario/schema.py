@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from elephan.scenario import units
+from elephan.scenario.commands import PROGRAM, parse_command, to_flows
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import (
     MOST_FLOWS,
@@ -49,6 +50,8 @@ from elephan.scenario.fields import (
     one_of,
     parse_algorithm,
     parse_burst,
+    parse_environment,
+    parse_files,
     parse_frequency,
     parse_hops,
     parse_load,
@@ -712,6 +715,45 @@ class Datagrams(Supply):
     size: Size = Field(1000, description="size of a datagram on the wire, with 28 B of headers", examples=["1000 B"])
 
 
+class Program(Table):
+    """``[[program]]``: a server and a client of your own on the hosts of the path, in a Linux guest in virtual time.
+
+    In the commands ``{address}`` is the server's address, and ``{port}``, ``{bytes}``, ``{seed}`` and ``{dir}`` (a
+    folder that the program may write) are replaced too.
+    """
+
+    server: Annotated[tuple[str, ...], BeforeValidator(reported(parse_command))] | None = Field(
+        None, description="command of the server: its words, or a text that is split as a shell splits it",
+        examples=[["iperf3", "-s", "-p", "{port}"]],
+    )  # fmt: skip
+    server_of: Name | None = Field(
+        None, description="name of another program, whose server this client uses", examples=["program-1"]
+    )
+    client: Annotated[tuple[str, ...], BeforeValidator(reported(parse_command))] = Field(
+        description="command of the client; its end is the end of the program",
+        examples=[["iperf3", "-c", "{address}", "-p", "{port}", "-n", "{bytes}"]],
+    )
+    environment: Annotated[dict[str, str], BeforeValidator(reported(parse_environment))] = Field(
+        default_factory=dict, description="environment variables of both", examples=[{"RUST_LOG": "info"}]
+    )
+    port: Annotated[int, BeforeValidator(reported(whole_number(1, 65_535, "a port")))] = Field(
+        4433, description="port of the server; the client starts when something listens there", examples=[5201]
+    )
+    ready: Text | None = Field(
+        None, description="text in the server's output that shows that it is ready, in place of its port",
+        examples=["listening"],
+    )  # fmt: skip
+    bytes: Size = Field(10**7, description="the amount of data that {bytes} stands for", examples=["10 MB"])
+    sender: Annotated[str, BeforeValidator(reported(one_of(("server", "client"), "an end")))] = Field(
+        "server", description="the end at the beginning of the path, whose data take the path's own direction"
+    )
+    files: Annotated[tuple[str, ...], BeforeValidator(reported(parse_files))] = Field(
+        (), description="files and folders of the host that both may read, besides installed programs and the folders "
+        "of files that the commands name",
+        examples=[["./certificates"]],
+    )  # fmt: skip
+
+
 class Flow(Table):
     """``[[flow]]``: one TCP connection that sends as much as its window allows or its application supplies."""
 
@@ -742,6 +784,7 @@ class Flow(Table):
         None, description="datagrams at a rate, with on and off times, or as a Poisson process; no congestion control",
         examples=[{"rate": "5 Mbit/s", "arrivals": "poisson"}],
     )  # fmt: skip
+    program: Program | None = Field(None, description="a program instead of TCP; [[program]] is short for it")
     size: Data | None = Field(None, description="amount of data; unlimited by default", examples=["10 MB"])
     backend: Annotated[str, BeforeValidator(reported(one_of(FLOW_BACKENDS, "a backend of single flows")))] | None = (
         Field(
@@ -794,9 +837,11 @@ class Flow(Table):
     @model_validator(mode="before")
     @classmethod
     def _name_datagrams(cls, table: Any) -> Any:
-        """Use the name of datagrams in place of an algorithm, since datagrams have no algorithm."""
+        """Name datagrams and programs in place of an algorithm, since they have none of the engine's."""
         if isinstance(table, dict) and table.get("datagrams") is not None:
             return {"algorithm": DATAGRAMS} | table
+        if isinstance(table, dict) and table.get(PROGRAM) is not None:
+            return {"algorithm": PROGRAM, "backend": "linux"} | table
         return table
 
 
@@ -947,6 +992,12 @@ class ScenarioTable(Table):
     flow: tuple[Flow, ...] = Field((), description="the TCP connections")
     traffic: tuple[Traffic, ...] = Field((), description="transfers that come and go")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _programs(cls, tables: Any) -> Any:
+        """Read ``[[program]]`` as flows."""
+        return to_flows(tables)
+
 
 TABLES: dict[str, type[Table]] = {
     "stack": StackSpec,
@@ -964,6 +1015,7 @@ TABLES: dict[str, type[Table]] = {
     "flow": Flow,
     "application": Application,
     "datagrams": Datagrams,
+    "program": Program,
     "traffic": Traffic,
     "sizes": Sizes,
 }

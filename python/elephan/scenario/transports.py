@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any
 
+from elephan.scenario.commands import PROGRAM
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.form import ForeignSpec, Spec, StackSpec
 
@@ -16,6 +17,7 @@ IP_UDP_BYTES = 28
 LEAST_DATAGRAM_BYTES = 1200
 """UDP payload of the datagrams that begin a QUIC connection (RFC 9000 section 14.1)."""
 
+_LEAST_IP_BYTES = 20
 _LEAST_PACKET_BYTES = 48
 _LEAST_TCP_BYTES = 40
 _BACKENDS = {QUINN: "quic", S2N: "quic"}
@@ -96,6 +98,8 @@ def on_backend(form: Spec, name: str) -> list[int]:
 
 def packets_of(algorithm: str, backend: str | None, stack: StackSpec) -> ForeignSpec | None:
     """Sizes of the packets of a flow whose endpoints are not the engine's, bytes on the wire."""
+    if algorithm == PROGRAM:
+        return ForeignSpec(smallest_bytes=_LEAST_IP_BYTES, largest_bytes=stack.payload_bytes + stack.header_bytes)
     if backend == "linux":
         return packets_of_linux(stack)
     if backend in (None, SIMULATOR) and backend_of(algorithm) is None:

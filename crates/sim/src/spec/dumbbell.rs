@@ -101,6 +101,7 @@ impl FlowSpec {
             datagrams: false,
             foreign: None,
             backend: None,
+            program: None,
             path: path.to_vec(),
             reverse_path: reverse_path.to_vec(),
             stack: Arc::new(StackSpec::linux()),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::distributions::DurationSpec;
 use super::impairments::RateStep;
 use super::link::LinkSpec;
+use super::program::ProgramSpec;
 use super::stack::{ClockSpec, HostRule, StackSpec};
 use super::udt;
 use crate::time::Time;
@@ -73,6 +74,9 @@ pub struct FlowSpec {
     /// backend only with endpoints that its caller supplies.
     #[serde(default)]
     pub backend: Option<String>,
+    /// Program in place of the flow's endpoints, on a host that the engine's caller supplies.
+    #[serde(default)]
+    pub program: Option<Box<ProgramSpec>>,
     /// Links of the forward path, by their position in `links`.
     pub path: Vec<usize>,
     /// Links of the reverse path, by their position in `links`.

@@ -12,6 +12,7 @@ mod groups;
 mod impairments;
 mod limits;
 mod link;
+mod program;
 mod queue;
 mod receive_window;
 mod schema;
@@ -35,6 +36,7 @@ pub use self::impairments::{
 };
 pub use self::limits::{MOST_IN_FLIGHT, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_TIMER_PS};
 pub use self::link::{LinkSpec, LossInterval, LossSpec};
+pub use self::program::ProgramSpec;
 pub use self::queue::{QueueSpec, value_of};
 pub use self::receive_window::unit_bytes;
 pub use self::schema::schema;

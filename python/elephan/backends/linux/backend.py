@@ -17,6 +17,7 @@ from elephan.backends.linux.buffers import READ_BYTES
 from elephan.backends.linux.changes import Patch
 from elephan.backends.linux.kernels import Kernel
 from elephan.backends.linux.plan import Plan, on_linux
+from elephan.backends.linux.programs import Connections
 from elephan.backends.linux.tables import Looks, beside, looks, tables
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import engine
@@ -24,7 +25,7 @@ from elephan.scenario.errors import one_line
 from elephan.version import __version__
 
 _DIGEST_DIGITS = 12
-_RULES = ("buffers", "changes", "guest", "modules", "plan", "queues", "tables", "twins")
+_RULES = ("buffers", "changes", "guest", "modules", "plan", "programs", "queues", "tables", "twins")
 """Modules of this folder whose code decides results."""
 
 
@@ -127,8 +128,11 @@ class LinuxBackend(Backend):
         found = tables(plan, seen)
         summary = _summary(plan, kernel, log, seen)
         if not plan.outside:
+            summary["segments_delivered"] = int(found["flows"]["segments_delivered"].sum())
             return RawResult(dict(found), summary)
-        found = beside(plan, found, log.tables)
+        connections = Connections(plan.form, log.connections, log.result["programs"], plan.sample_times_ns)
+        found = beside(plan, found, connections, log.tables)
+        summary["warnings"] = [*summary["warnings"], *connections.warnings()]
         summary = log.totals | summary | {name: log.totals[name] for name in ("conservation", "links")}
         summary["segments_delivered"] = int(found["flows"]["segments_delivered"].sum())
         return RawResult(dict(found), summary)
@@ -225,14 +229,12 @@ def _complaint(plan: Plan, kernel: Kernel, lines: list[str]) -> str:
 
 def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[str, Any]:
     """Totals of a run, and the kernel that ran it."""
-    flows = tables(plan, seen)["flows"]
     complaints = log.result.get("warnings", [])
     warnings = [_complaint(plan, kernel, complaints)] if complaints else []
     for spec, words in zip((plan.form.flows[i] for i in plan.real), seen.flows[-1], strict=True):
         if words[15] not in (0, spec.stack.payload_bytes):
             warnings.append(f"{spec.name}: its segments had {words[15]} B of data and not {spec.stack.payload_bytes} B")
     return {
-        "segments_delivered": int(flows["segments_delivered"].sum()),
         "conservation": None,
         "links": [],
         "warnings": warnings,
@@ -256,4 +258,16 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
             "memory_bytes": plan.memory_bytes,
             "processor_s": log.processor_s,
         },
-    }
+    } | _of_programs(plan, log)
+
+
+def _of_programs(plan: Plan, log: guest.Log) -> dict[str, Any]:
+    """The outcome and the outputs of each program."""
+    if not plan.programs:
+        return {}
+    found = []
+    for number, ended in enumerate(log.result["programs"]):
+        streams = (f"{role}.{stream}" for role in ("server", "client") for stream in ("out", "err"))
+        outputs = {name: log.outputs.get(f"{number}/{name}", "") for name in streams}
+        found.append(ended | {"outputs": {name: text for name, text in outputs.items() if text}})
+    return {"programs": found}

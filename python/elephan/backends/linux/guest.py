@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -23,6 +24,7 @@ from elephan import parts
 from elephan.backends.base import Cancelled, Progress
 from elephan.backends.linux.kernels import BINARY, SEEDED, Kernel, cache
 from elephan.backends.linux.plan import Plan
+from elephan.backends.linux.programs import OUTPUT_BYTES
 from elephan.scenario import ScenarioError
 from elephan.scenario.catalog import engine
 from elephan.scenario.errors import one_line
@@ -66,6 +68,8 @@ class Log:
         wall_s: wall time of the guest, s.
         tables: the engine's tables of links and of simulated flows, if the engine simulates the path.
         totals: the engine's summary, if the engine simulates the path.
+        connections: the connections of programs that the path has seen.
+        outputs: outputs of programs, by ``number/role.stream``.
     """
 
     words: bytes
@@ -74,6 +78,8 @@ class Log:
     wall_s: float
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
     totals: dict[str, Any] = field(default_factory=dict)
+    connections: list[dict[str, Any]] = field(default_factory=list)
+    outputs: dict[str, str] = field(default_factory=dict)
 
 
 def program() -> Path | None:
@@ -113,7 +119,11 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | 
                 shutil.move(folder / f"{device}.pcapng", captures)
         result = json.loads((root / "result.json").read_text(encoding="utf-8"))
         tables, totals = _of_engine(folder) if plan.outside else ({}, {})
-        return Log((root / "log").read_bytes(), result, processor_s, time.monotonic() - began, tables, totals)
+        log = Log((root / "log").read_bytes(), result, processor_s, time.monotonic() - began, tables, totals)
+        if not plan.programs:
+            return log
+        connections = json.loads((folder / "connections.json").read_text(encoding="utf-8"))
+        return dataclasses.replace(log, connections=connections, outputs=_outputs(root / "programs"))
 
 
 def required(found: Path | None, name: str) -> Path:
@@ -126,6 +136,21 @@ def required(found: Path | None, name: str) -> Path:
         raise ScenarioError(
             f"the backend 'linux' needs {name}, which is not built; run 'make programs' in the source tree"
         )
+    return found
+
+
+def _outputs(folder: Path) -> dict[str, str]:
+    """The outputs of programs: the whole of a short one, the beginning and the end of a long one."""
+    found = {}
+    for file in sorted(folder.glob("*/*")):
+        if not file.is_file():
+            continue
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if len(text) > OUTPUT_BYTES:
+            left_out = len(text) - OUTPUT_BYTES
+            half = OUTPUT_BYTES // 2
+            text = f"{text[:half]}\n[{left_out} characters left out]\n{text[-half:]}"
+        found[str(file.relative_to(folder))] = text
     return found
 
 
@@ -190,7 +215,7 @@ def arguments(plan: Plan) -> list[str]:
     return [
         f"mem={plan.memory_bytes >> 20}M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/proc/self/cwd/root", "rw",
         "init=/init", f"time-travel={clock}", f"time-travel-start={_START_NS}", "uml_dir=/proc/self/cwd/uml/",
-        "umid=guest", "con=null", "con0=null,fd:1", "quiet", "panic=-1", *path, *plan.arguments,
+        "umid=guest", "con=null", "con0=null,fd:1", "quiet", "panic=-1", *plan.clock, *path, *plan.arguments,
     ]  # fmt: skip
 
 
@@ -249,6 +274,11 @@ def _behind_path(
         {"position": i, "sender": flow["sender"], "receiver": flow["receiver"]}
         for i, flow in zip(plan.real, plan.document["flows"], strict=True)
     ]
+    hosted += [
+        {"position": i, "sender": sender, "receiver": receiver, "program": True}
+        for i, (sender, receiver) in plan.ends.items()
+    ]
+    measure = plan.form.measure
     path = {
         "zero_ns": plan.document["zero_ns"],
         "processor": processor,
@@ -256,6 +286,8 @@ def _behind_path(
         "command": [str(first), "launch", "PARENT", *words],
         "environment": environment,
         "flows": hosted,
+        "sample_times_ns": plan.sample_times_ns if plan.programs else [],
+        "measured_ns": (measure.from_ps // 1000, measure.to_ps // 1000),
     }
     (folder / "path.json").write_text(json.dumps(path), encoding="utf-8")
     return [str(required(path_program(), PATH_PROGRAM)), "run"]

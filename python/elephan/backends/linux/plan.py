@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from elephan.backends.base import unknown_fields
-from elephan.backends.linux import queues, twins
+from elephan.backends.linux import programs, queues, twins
 from elephan.backends.linux.buffers import BUFFER_MAX_BYTES, LEAST_QUICK_ACKS, READ_BYTES, Buffers
 from elephan.backends.linux.modules import is_linux_own, module_of, parameters_of
 from elephan.backends.linux.queues import UNLIMITED_PACKETS
@@ -128,7 +128,8 @@ class Plan:
 
     Attributes:
         form: the scenario's canonical form, with the seed of the run.
-        real: positions of the flows on Linux; the engine simulates the others.
+        real: positions of the flows on Linux; programs are on Linux too, and the engine simulates the others.
+        programs: positions of the programs.
         outside: reason why the engine simulates the path; empty if netem inside the guest emulates it.
         hz: timer interrupts a second of the kernel.
         modules: the kernel's name of the congestion control of each flow on Linux.
@@ -137,10 +138,12 @@ class Plan:
         watched: positions of the links whose queues are recorded, in the order of the devices.
         memory_bytes: memory of the guest.
         files: congestion controls in C that must be compiled into the kernel.
+        ends: addresses of the sender and the receiver of each program, by the flow's position.
     """
 
     form: Spec
     real: list[int]
+    programs: list[int]
     outside: str
     hz: int
     modules: list[str]
@@ -149,6 +152,7 @@ class Plan:
     watched: list[int]
     memory_bytes: int
     files: list[CFile] = field(default_factory=list)
+    ends: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, scenario: Scenario, hz: int, seed: int | None = None) -> Plan:
@@ -159,30 +163,56 @@ class Plan:
         """
         own = scenario.form.seed if seed is None else seed
         form = msgspec.structs.replace(scenario.form, seed=own)
-        real = on_linux(form)
+        hosted = on_linux(form)
+        own_programs = programs.positions(form)
+        real = [i for i in hosted if i not in own_programs]
         stated = any(flow.backend is not None for flow in form.flows)
-        if len(real) == len(form.flows):
+        if len(hosted) == len(form.flows):
             if scenario.send_jitter:
                 raise _refuse("send_jitter: real senders have their own", "send_jitter")
             form = msgspec.structs.replace(form, send_jitter_ps=0)
-        _check(form, real, hz)
+        _check(form, real, own_programs, hz)
         files = _files(scenario, form, real)
         modules = [module_of(form.flows[i], files[i], f"flow[{i}]") for i in real]
         arguments = parameters_of(form, files)
         buffers = Buffers(form)
-        graph, watched, outside = _path(form, buffers, real, STATED if stated else "")
-        document = _document(form, buffers, real, hz, modules, graph)
+        programs.check(form)
+        ends = {i: addresses(i) for i in own_programs}
+        graph, watched, outside = _path(form, buffers, real, ends, STATED if stated else "")
+        document = _document(form, buffers, hosted, real, hz, modules, graph)
+        if own_programs:
+            document |= dict(
+                zip(("programs", "addresses", "folders"), programs.planned(scenario, form, ends), strict=True)
+            )
         document["zero_ns"] = _zero_ns(document)
         sockets = sum(
             flow["send_buffer_bytes"] + (flow["receive_buffer_bytes"] or 2 * buffers.window_bound_bytes(i))
             for i, flow in zip(real, document["flows"], strict=True)
         )
         memory = _MEMORY_BYTES + graph.namespaces * _NAMESPACE_BYTES + 2 * sockets
+        memory += programs.MEMORY_BYTES if own_programs else 0
         mib = -(-memory // 2**20)
         pages = mib * 2**20 // 4096
         document["guest_sysctls"] = {"net/ipv4/tcp_mem": f"{pages} {pages} {pages}"}
         distinct = {file.unit: file for file in files.values() if file is not None}
-        return cls(form, real, outside, hz, modules, arguments, document, watched, mib * 2**20, list(distinct.values()))
+        return cls(
+            form, real, own_programs, outside, hz, modules, arguments, document, watched, mib * 2**20,
+            list(distinct.values()), ends,
+        )  # fmt: skip
+
+    @property
+    def clock(self) -> list[str]:
+        """Arguments of the kernel by which time passes for programs that wait for the clock without sleeping."""
+        return programs.CLOCK if self.programs else []
+
+    @property
+    def sample_times_ns(self) -> list[int]:
+        """Sample times of the engine: the multiples of the sampling interval, and the bounds of the measured part."""
+        form = self.form
+        times = {form.measure.from_ps, form.measure.to_ps}
+        if form.sample_period_ps:
+            times |= set(range(0, form.duration_ps + 1, form.sample_period_ps))
+        return sorted(time // _PS_PER_NS for time in times)
 
     @property
     def duration_s(self) -> float:
@@ -244,9 +274,9 @@ def _refuse(what: str, path: str = "") -> ScenarioError:
 # ---- refusals ----
 
 
-def _check(form: Spec, real: list[int], hz: int) -> None:
+def _check(form: Spec, real: list[int], own_programs: list[int], hz: int) -> None:
     """Reject flows that are neither TCP flows on Linux nor flows that the engine simulates."""
-    mixed = len(real) < len(form.flows)
+    mixed = len(real) + len(own_programs) < len(form.flows)
     if form.traffic and real and not mixed and form.flows[real[0]].backend is None:
         raise ScenarioError(
             "the backend 'linux' simulates background traffic, and every flow of this scenario is on Linux; write "
@@ -264,11 +294,14 @@ def _check(form: Spec, real: list[int], hz: int) -> None:
         raise ScenarioError(
             "the backend 'linux' records every flow; write record = \"all\", or leave it out", path="record"
         )
-    if not 0 < len(real) <= _FLOWS_MAX:
+    if not 0 < len(real) + len(own_programs) <= _FLOWS_MAX:
         raise ScenarioError(f"the backend 'linux' has 1 to {_FLOWS_MAX} flows", path="flow")
     for i, flow in enumerate(form.flows):
         if flow.application is not None and flow.application.writes:
             raise _refuse("an application with writes", f"flow[{i}].application.writes")
+        if i in own_programs:
+            _check_stack(flow.stack, hz, f"flow[{i}].stack")
+            continue
         if i not in real:
             _check_simulated(flow, f"flow[{i}]")
             continue
@@ -366,7 +399,9 @@ class _Nodes:
         return self._numbers[root]
 
 
-def _path(form: Spec, buffers: Buffers, real: list[int], outside: str) -> tuple[_Graph, list[int], str]:
+def _path(
+    form: Spec, buffers: Buffers, real: list[int], ends: dict[int, tuple[str, str]], outside: str
+) -> tuple[_Graph, list[int], str]:
     """Devices and routes, the links whose queues the guest records, and the reason why the engine simulates the
     path."""
     if not outside:
@@ -385,13 +420,13 @@ def _path(form: Spec, buffers: Buffers, real: list[int], outside: str) -> tuple[
                 f"engine ({outside}); leave that out, or write '{link.queue.kind.partition(':')[2]}'",
                 path=f"links[{i}].queue",
             )
-    return _outside(form, buffers, real), [], outside
+    return _outside(form, buffers, real, ends), [], outside
 
 
-def _outside(form: Spec, buffers: Buffers, real: list[int]) -> _Graph:
+def _outside(form: Spec, buffers: Buffers, real: list[int], ends: dict[int, tuple[str, str]]) -> _Graph:
     """A graph with the two devices that lead out of the guest: the senders' and the receivers'."""
     graph = _Graph()
-    mtu = max(wire_bytes(form.flows[k].stack) for k in real)
+    mtu = max(wire_bytes(form.flows[k].stack) for k in (*real, *ends))
     for side in (0, 1):
         graph.devices.append(
             {"from": side, "to": None, "mtu": mtu, "netem": None, "watched": False, "host": True}
@@ -401,6 +436,10 @@ def _outside(form: Spec, buffers: Buffers, real: list[int]) -> _Graph:
         own = _of_route(form.flows[k])
         graph.route(0, receiver, 0, **own)
         graph.route(1, sender, 1, **own, receive_window=buffers.stated_first_window(k))
+    for k, (sender, receiver) in ends.items():
+        own = _of_route(form.flows[k])
+        graph.route(0, receiver, 0, **own, source=sender)
+        graph.route(1, sender, 1, **own, source=receiver)
     return graph
 
 
@@ -550,9 +589,9 @@ def phase_ns(seed: int, hz: int) -> int:
 
 
 def _document(
-    form: Spec, buffers: Buffers, real: list[int], hz: int, modules: list[str], graph: _Graph
+    form: Spec, buffers: Buffers, hosted: list[int], real: list[int], hz: int, modules: list[str], graph: _Graph
 ) -> dict[str, Any]:
-    look_ns = _look_ns(form, real)
+    look_ns = _look_ns(form, hosted)
     return {
         "seed": form.seed,
         "duration_ns": form.duration_ps // _PS_PER_NS,

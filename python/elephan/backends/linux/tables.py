@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from elephan.backends.base import no_links, only_with_parts, with_whole_segments
 from elephan.backends.linux import queues
 from elephan.backends.linux.guest import GuestError, Log
 from elephan.backends.linux.plan import Plan
+from elephan.backends.linux.programs import Connections
 from elephan.rates import rate_mbps
 from elephan.scenario.lookups import queue_switch, wire_bytes
 
@@ -74,7 +75,7 @@ def looks(plan: Plan, log: Log) -> Looks:
     rows = words.reshape(-1, width)
     times = rows[:, 0]
     split = 1 + flows * flow_words
-    wanted = _sample_times(plan)
+    wanted = np.array(plan.sample_times_ns, dtype=np.uint64)
     at = np.searchsorted(times, wanted)
     if not np.array_equal(times[np.minimum(at, len(times) - 1)], wanted):
         raise GuestError("the guest did not look at every sample time")
@@ -89,16 +90,6 @@ def looks(plan: Plan, log: Log) -> Looks:
     )
 
 
-def _sample_times(plan: Plan) -> Words:
-    """Sample times of the engine: the multiples of the sampling interval, and the bounds of the measurement window,
-    ns."""
-    form = plan.form
-    times = {form.measure.from_ps, form.measure.to_ps}
-    if form.sample_period_ps:
-        times |= set(range(0, form.duration_ps + 1, form.sample_period_ps))
-    return np.array(sorted(t // 1000 for t in times), dtype=np.uint64)
-
-
 def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
     """The tables ``flows`` and ``samples`` of the flows on Linux, and ``links`` of the queues in the guest."""
     import polars as pl
@@ -106,6 +97,8 @@ def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
     indices = range(len(plan.real))
     links = [_link(plan, seen, k) for k in sorted(range(len(plan.watched)), key=plan.watched.__getitem__)]
     rows = [_flow(plan, seen, k) for k in indices]
+    if not rows:
+        return {}
     found = {
         "flows": pl.DataFrame(rows, schema_overrides=dict.fromkeys((*_RTTS, "completion_s"), pl.Float64)),
         "samples": only_with_parts(pl.concat([_samples(plan, seen, k) for k in indices]), payloads(plan)),
@@ -116,25 +109,41 @@ def tables(plan: Plan, seen: Looks) -> dict[str, pl.DataFrame]:
 
 
 def beside(
-    plan: Plan, found: Mapping[str, pl.DataFrame], engine: Mapping[str, pl.DataFrame]
+    plan: Plan, found: Mapping[str, pl.DataFrame], connections: Connections, engine: Mapping[str, pl.DataFrame]
 ) -> dict[str, pl.DataFrame]:
-    """The merged tables of a guest and of the engine that simulates its path; flows are in the order of the
-    scenario."""
+    """The merged tables of a guest, of its programs and of the engine that simulates its path; flows are in the order
+    of the scenario, and the connections of a program follow it."""
+    made = {**engine}
+    flows = [engine["flows"], *([found["flows"]] if found else [])]
+    samples = [engine["samples"]]
+    if found:
+        one, other = with_whole_segments(engine["samples"], found["samples"], payloads(plan))
+        samples = [one, other]
+    if plan.programs:
+        flows.append(connections.flows())
+        own = connections.samples()
+        samples = [*(with_whole_segments(own, table, payloads(plan))[1] for table in samples), own]
+    names = [flow.name for flow in plan.form.flows]
+    made["flows"] = _merged(flows, "name", names)
+    made["samples"] = _merged(samples, "flow", names)
+    return made
+
+
+def _merged(tables: Sequence[pl.DataFrame], key: str, names: Sequence[str]) -> pl.DataFrame:
+    """The rows of several tables, in the order of the flows' names; a connection follows its program."""
     import polars as pl
 
-    made = {**engine}
-    sizes = payloads(plan)
-    order = pl.Enum([flow.name for flow in plan.form.flows])
-    for name, key in (("flows", "name"), ("samples", "flow")):
-        ours, theirs = found[name], engine[name]
-        if name == "samples":
-            ours, theirs = with_whole_segments(ours, theirs, sizes)
-        if not theirs.is_empty():
-            ours = ours.cast({column: theirs.schema[column] for column in ours.columns})
-            both = pl.concat([theirs, ours], how="diagonal")
-            ours = both.sort(pl.col(key).cast(pl.String).cast(order), maintain_order=True)
-        made[name] = ours
-    return made
+    first, *others = [table for table in tables if not table.is_empty()] or tables[:1]
+    if not others:
+        return first
+    schema = first.schema
+    cast = [table.cast({name: schema[name] for name in table.columns if name in schema}) for table in others]
+    both = pl.concat([first, *cast], how="diagonal")
+    order = pl.col(key).cast(pl.String)
+    place = order.replace_strict(names, range(len(names)), default=None)
+    # A connection is named after its program.
+    program = order.str.replace(r"/\d+$", "").replace_strict(names, range(len(names)), default=None)
+    return both.sort(place.fill_null(program), order.is_in(names).not_(), maintain_order=True)
 
 
 def payloads(plan: Plan) -> dict[str, int]:
