@@ -164,7 +164,9 @@ impl Sender {
         let (now, delivered) = (packet.at, report.delivered + report.repeated);
         let taken = self.rules.linux.then(|| self.take_sample(&report, packet));
         let (sent_last, sample, min_rtt) = self.measure(packet, &report);
+        let was_recovering = self.repair.episode().is_some();
         let round_start = self.end_what_is_over(packet, &report, sent_last);
+        let ends_as_ns2 = was_recovering && self.repair.is_open() && self.grows_before_exit();
         let before = taken.as_ref();
         let echoes = packet.flags() & flag::ECE != 0;
         let marked = if echoes { self.on_echo(packet, delivered, sample, before) } else { 0.0 };
@@ -188,6 +190,7 @@ impl Sender {
             // A duplicate ACK may begin a recovery, so the window does not grow (RFC 5681 section 3.2), except in Linux if
             // segments were overtaken so far (`tcp_may_raise_cwnd`).
             in_recovery: self.repair.episode().is_some()
+                || ends_as_ns2
                 || !(in_order || (self.rules.linux && self.rack.expects_reordering(self.stack.dup_threshold))),
             sample: taken.map(|taken| Sample { then: self.state(self.before()), ..taken }),
             window_limited: self.window_use.is_limited(self.stats.cwnd, || self.algorithm.ssthresh()),
@@ -214,6 +217,12 @@ impl Sender {
         if self.repair.sends_new() {
             self.after_new_data(now, out);
         }
+    }
+
+    /// True if the window grows before the sender looks if a recovery is over, so that the ACK which ends a recovery does
+    /// not grow it, as in ns-2.
+    fn grows_before_exit(&self) -> bool {
+        self.stack.recovery == RecoveryRule::RateHalvingNs2
     }
 
     /// Ends an ACK that releases new data only. If F-RTO could send none, the sender retransmits.
