@@ -4,6 +4,7 @@
     python benches/ns2/reference.py sensitivity --out tests/reference/ns2       # with delays changed by microseconds
     python benches/ns2/reference.py sawtooth --out tests/reference/ns2          # one Reno flow, three buffers
     python benches/ns2/reference.py pairs --out tests/reference/ns2 --pair htcp,bic
+    python benches/ns2/reference.py phase --out tests/reference/ns2         # five Reno flows in phase
 
 Each run becomes one JSON file with its results, the command, ns-2's version and the date. Times are in seconds, windows
 and counts in segments. Each packet counts as one segment, also the first packet, which is a SYN of 40 bytes.
@@ -231,6 +232,27 @@ def sawtooth(out: Path) -> None:
         save(out / f"sawtooth-{name}.json", content)
 
 
+def phase(out: Path) -> None:
+    """Run five Reno flows for a minute over 40 Mbit/s and 30 ms, with a buffer of 150 packets.
+
+    The RTT is 100 times the transmission time of a packet, so all packets arrive in one phase of the departures, and
+    the shares stay unequal.
+    """
+    runs = []
+    options: Options = {}
+    for step_ms in (20, 25):
+        options = {
+            "algorithms": " ".join(["reno"] * 5), "starts": " ".join(f"{i * step_ms / 1e3:g}" for i in range(5)),
+            "rate_bps": "40e6", "delay_s": "0.013", "access_bps": "100e6", "access_s": "0.001", "buffer": "150",
+            "payload": "1460", "window": "67000", "duration_s": "61", "marks": "20 60",
+        }  # fmt: skip
+        document = simulate(options)
+        early, late = at_mark(document, 0), at_mark(document, 1)
+        segments = [int(late[f"in_order[{i}]"] - early[f"in_order[{i}]"]) for i in range(5)]
+        runs.append({"starts_s": [float(start) for start in options["starts"].split()], "segments": segments})
+    save(out / "phase.json", {"provenance": provenance(options), "from_s": 20, "to_s": 60, "runs": runs})
+
+
 def pair(out: Path, first: str, second: str) -> None:
     """Run two flows for 500 s; the second flow starts at 50 s.
 
@@ -263,7 +285,7 @@ def pair(out: Path, first: str, second: str) -> None:
 def main() -> int:
     """Parse the command line and run ns-2; the exit status is 1 if ns-2 fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("single", "sensitivity", "sawtooth", "pairs"))
+    parser.add_argument("what", choices=("single", "sensitivity", "sawtooth", "pairs", "phase"))
     parser.add_argument("--out", type=Path, required=True, help="folder for the JSON files")
     parser.add_argument(
         "--algorithm", action="append", choices=ALGORITHMS, help="for single; may be repeated; default all"
@@ -281,6 +303,8 @@ def main() -> int:
             sensitivity(arguments.out)
         elif arguments.what == "sawtooth":
             sawtooth(arguments.out)
+        elif arguments.what == "phase":
+            phase(arguments.out)
         else:
             named = [tuple(text.split(",")) for text in arguments.pair or []]
             for first, second in named or DISCRIMINATING_PAIRS:

@@ -26,9 +26,10 @@ choices! {
     /// * `linux`: the window is a whole number of segments with a counter, and every segment acknowledged counts (Linux
     ///   since 3.18).
     /// * `linux-2.6`: the counter of Linux 2.6 counts ACKs, independently of the segments that they acknowledge. A step
-    ///   takes one ACK more than the divisor. Slow start lasts while the window is at most the threshold. ns-2's
-    ///   TCP/Linux has this form.
-    pub enum Arithmetic { Fluid = "fluid", Linux = "linux", Linux26 = "linux-2.6" }
+    ///   takes one ACK more than the divisor. Slow start lasts while the window is at most the threshold.
+    /// * `ns2`: as `linux-2.6`, but growth by one segment a round counts acknowledged segments (RFC 3465), and a step takes
+    ///   as many as the window has. ns-2's TCP/Linux sets `tcp_abc`.
+    pub enum Arithmetic { Fluid = "fluid", Linux = "linux", Linux26 = "linux-2.6", Ns2 = "ns2" }
 
     /// Quantity that a loss reduces:
     /// * `window`: the congestion window (Linux, ns-2).
@@ -94,8 +95,10 @@ pub struct LossWindow {
     initial_window: f64,
     saved: Option<(f64, f64)>,
     slow_start: SlowStart,
-    /// Growth of the window.
+    /// Growth of the window; [`Arithmetic::Linux26`] for that of ns-2 too.
     pub arithmetic: Arithmetic,
+    /// True if growth by one segment a round counts acknowledged segments, with Linux 2.6 (`tcp_abc`).
+    counts_bytes: bool,
     reduce_from: ReduceFrom,
     halve_in_slow_start: bool,
     decreased: bool,
@@ -112,6 +115,7 @@ impl LossWindow {
     /// The errors of [`Settings::read`].
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LossParams::read(settings)?;
+        let counts_bytes = p.arithmetic == Arithmetic::Ns2;
         Ok(Self {
             w: 1.0,
             ssthresh: f64::INFINITY,
@@ -119,7 +123,8 @@ impl LossWindow {
             initial_window: 1.0,
             saved: None,
             slow_start: SlowStart::new(p.slow_start, p.limited_max_ssthresh),
-            arithmetic: p.arithmetic,
+            arithmetic: if counts_bytes { Arithmetic::Linux26 } else { p.arithmetic },
+            counts_bytes,
             reduce_from: p.reduce_from,
             halve_in_slow_start: p.halve_in_slow_start,
             decreased: false,
@@ -194,7 +199,7 @@ impl LossWindow {
         }
         if !ack.window_limited {
             0.0
-        } else if self.arithmetic == Arithmetic::Linux26 {
+        } else if self.arithmetic == Arithmetic::Linux26 && !self.counts_bytes {
             1.0
         } else {
             ack.acked
@@ -225,8 +230,9 @@ impl LossWindow {
         if self.arithmetic == Arithmetic::Linux26 {
             if grow >= 1.0 {
                 // The counter of congestion avoidance is kept, since it was counted before the threshold was raised to
-                // the window.
+                // the window. Counted bytes are forgotten (`tcp_slow_start`).
                 self.w += 1.0;
+                self.counter = if self.counts_bytes { 0.0 } else { self.counter };
             } else {
                 self.counted(grow);
             }
@@ -272,7 +278,7 @@ impl LossWindow {
                     self.w += steps;
                 }
             }
-            Arithmetic::Linux26 => {
+            Arithmetic::Linux26 | Arithmetic::Ns2 => {
                 if self.counter >= divisor.floor().max(1.0) {
                     self.counter = 0.0;
                     self.w += 1.0;
@@ -288,6 +294,12 @@ impl LossWindow {
     pub fn grow_per_round(&mut self, n: f64, a: f64) {
         if self.arithmetic == Arithmetic::Fluid {
             self.w += n * a / self.w;
+        } else if self.counts_bytes && a == 1.0 {
+            self.counter += n;
+            if self.counter >= self.w {
+                self.counter -= self.w;
+                self.w += 1.0;
+            }
         } else if a > 0.0 {
             self.grow_one_in(n, self.w / a);
         }

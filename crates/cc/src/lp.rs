@@ -127,12 +127,12 @@ impl Lp {
             Preset::new(
                 "ns2-timestamps",
                 "ns-2.35 TCP/Linux with timestamps: Linux 2.6.22 in 64-bit words",
-                &Self::linux("linux-2.6", "ns2", true),
+                &Self::linux("ns2", "ns2", true),
             ),
             Preset::new(
                 "ns2",
                 "ns-2.35 TCP/Linux: Linux 2.6.22 without timestamps, which is standard TCP",
-                &Self::linux("linux-2.6", "ns2", false),
+                &Self::linux("ns2", "ns2", false),
             ),
         ],
         tables: &[LpParams::TABLE, RenoParams::TABLE, LossParams::TABLE],

@@ -3,7 +3,8 @@
 //! Variant: byte counting (every segment acknowledged counts), so delayed ACKs do not slow the growth. The endpoint
 //! does the recovery. Differences: RFC 5681 halves the flight size; the default here halves the window, as Linux and
 //! ns-2 do (`reduce_from`, preset `rfc5681`). Linux keeps whole segments and a counter (preset `linux`); Linux 2.6
-//! without byte counting counts ACKs and needs w + 1 ACKs for a step (preset `linux-2.6`).
+//! without byte counting counts ACKs and needs w + 1 ACKs for a step (preset `linux-2.6`). ns-2's TCP/Linux has byte
+//! counting on (preset `ns2`).
 
 use crate::ack::Ack;
 use crate::loss_based::{LossBased, own_window};
@@ -48,6 +49,7 @@ impl Reno {
             Preset::new("abe", "RFC 8511: reduces the window by a fifth on an ECN echo", &[value("decrease_ecn", 0.2)]),
             Preset::new("linux", "Linux", &[word("arithmetic", "linux")]),
             Preset::new("linux-2.6", "Linux 2.6.22", &[word("arithmetic", "linux-2.6")]),
+            Preset::new("ns2", "ns-2.35 TCP/Linux: Linux 2.6.22 with byte counting", &[word("arithmetic", "ns2")]),
         ],
         tables: &[RenoParams::TABLE, LossParams::TABLE],
         variables: &[LossWindow::VARIABLES],
@@ -180,6 +182,17 @@ mod tests {
             d.ack(&mut old, 2.0, 0.1, 0.01);
             assert_eq!(old.window(), if acks < 11 { 10.0 } else { 11.0 });
         }
+    }
+
+    #[test]
+    fn ns2_counts_segments_and_keeps_what_exceeds_a_step() {
+        let (mut d, mut r) = (Driver::new(), reno("ns2"));
+        r.on_event(&Event::Start(Start { now: 0.0, initial_window: 10.0, initial_ssthresh: 9.0, ..Start::default() }));
+        let windows = [3.0; 7].map(|acked| {
+            d.ack(&mut r, acked, 0.1, 0.01);
+            r.window()
+        });
+        assert_eq!(windows, [10.0, 10.0, 10.0, 11.0, 11.0, 11.0, 12.0], "10 segments, and 11");
     }
 
     #[test]

@@ -55,9 +55,9 @@ impl Westwood {
         switch("relearn_rtt", true),
     ];
 
-    const fn linux26(response: &'static str) -> [(&'static str, Setting); 4] {
+    const fn linux26(arithmetic: &'static str, response: &'static str) -> [(&'static str, Setting); 4] {
         [
-            word("arithmetic", "linux-2.6"),
+            word("arithmetic", arithmetic),
             word("filter", "twice"),
             word("response", response),
             switch("estimate_on_timeout", false),
@@ -81,8 +81,12 @@ impl Westwood {
                 "Linux: filtered twice in whole bytes, the estimate at the end of recovery",
                 &Self::LINUX,
             ),
-            Preset::new("linux-2.6", "Linux 2.6.22", &Self::linux26("at-exit")),
-            Preset::new("ns2", "ns-2.35 TCP/Linux: Linux 2.6.22 without the end of recovery", &Self::linux26("floor")),
+            Preset::new("linux-2.6", "Linux 2.6.22", &Self::linux26("linux-2.6", "at-exit")),
+            Preset::new(
+                "ns2",
+                "ns-2.35 TCP/Linux: Linux 2.6.22 without the end of recovery, with byte counting",
+                &Self::linux26("ns2", "floor"),
+            ),
         ],
         tables: &[WestwoodParams::TABLE, LossParams::TABLE],
         variables: &[Self::VARIABLES, LossWindow::VARIABLES],

@@ -56,7 +56,7 @@ impl Module {
         match arithmetic {
             Arithmetic::Fluid => rtt,
             Arithmetic::Linux => self.jiffies.from_measured(rtt).max(1.0),
-            Arithmetic::Linux26 => self.jiffies.at(rtt).max(1.0),
+            Arithmetic::Linux26 | Arithmetic::Ns2 => self.jiffies.at(rtt).max(1.0),
         }
     }
 

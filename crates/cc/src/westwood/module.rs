@@ -51,7 +51,7 @@ impl Module {
         match arithmetic {
             Arithmetic::Fluid => latest,
             Arithmetic::Linux => self.jiffies.from_measured(latest),
-            Arithmetic::Linux26 => self.jiffies.at(ack.srtt),
+            Arithmetic::Linux26 | Arithmetic::Ns2 => self.jiffies.at(ack.srtt),
         }
     }
 
