@@ -53,6 +53,13 @@ def quantities(draw: Draw, i: int, done_s: float, rows: list[tuple[float, float,
     return {"goodput_mbps": goodput_mbps, "cwnd": fmean(row[1] for row in part)}
 
 
+def stated_window(samples: list[path.Sample], payload: int) -> int:
+    """The receive window before data wait above a gap, segments. From the first gap on it is a segment larger, in the
+    simulator too."""
+    had_gap = any(one.sacked or one.retransmits for one in samples)
+    return max(one.window for one in samples) // payload - had_gap
+
+
 def on_linux(draw: Draw, seed: int, kernel: Kernel, late: bool) -> tuple[Measured, list[int | None]]:
     """The flows in the guest, and the receive windows of those with a stated buffer, in segments."""
     found: Measured = []
@@ -62,8 +69,7 @@ def on_linux(draw: Draw, seed: int, kernel: Kernel, late: bool) -> tuple[Measure
         rows = [(one.time_s, float(one.cwnd), float(one.acked + one.sacked * one.mss)) for one in flow.samples]
         done_s = flow.done_s - flow.started_s if flow.done_s >= 0 else -1.0
         found.append(quantities(draw, i, done_s, rows) | {"retransmits": flow.samples[-1].retransmits})
-        window = max(one.window for one in flow.samples) // draw.payload
-        windows.append(window if draw.flows[i].buffer_bytes else None)
+        windows.append(stated_window(flow.samples, draw.payload) if draw.flows[i].buffer_bytes else None)
     return found, windows
 
 

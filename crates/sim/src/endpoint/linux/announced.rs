@@ -75,7 +75,7 @@ impl Announced {
         };
         if is_linux && stack.reads_at_once {
             // The receiver's window grows by rules of its own, and its ACKs say how far.
-            let window = Window::new(stack, Time::ZERO).segments();
+            let window = Window::new(stack, Time::ZERO).announced();
             return Self { window, segments: window, ..fixed };
         }
         let acks = if is_linux { stack.quick_acks.saturating_sub(TCP_MAX_QUICKACKS) } else { 0 };

@@ -2,7 +2,8 @@
 //! to what the receive buffer allows, and the buffer grows with the data of a round trip (`tcp_rcv_space_adjust`).
 //!
 //! Linux acknowledges each segment that makes the window grow, so the window also decides which segments are
-//! acknowledged at once.
+//! acknowledged at once. Data above a gap take room in the buffer until the gap is filled, and the right edge of the window
+//! then hardly moves (`__tcp_select_window`).
 
 use super::constants::{TCP_INIT_CWND, TCP_MAX_QUICKACKS, TCP_RMEM, TCP_RMEM_TO_WIN, UNSCALED_WINDOW_BYTES};
 use crate::spec::StackSpec;
@@ -10,8 +11,6 @@ use crate::time::Time;
 
 /// Unit in which a host with this largest buffer announces its window, bytes (`tcp_select_initial_window`).
 const UNIT_BYTES: u64 = 128;
-/// Bytes of the timestamp option in each segment.
-const TIMESTAMP_BYTES: u64 = 12;
 /// Segments by which the window exceeds twice the data of a round trip.
 const SPARE_SEGMENTS: u64 = 16;
 /// Memory of a packet besides its payload, bytes, as measured in Linux 6.12 behind a virtual Ethernet device.
@@ -33,10 +32,36 @@ pub struct Window {
     announced: u32,
     /// True if the window has grown since.
     grew: bool,
+    /// Right edge of the window that was announced last, bytes from the first segment on; `None` if it is `announced` above
+    /// the next expected segment, since no data wait in the buffer.
+    edge: Option<u64>,
+    /// True if the application sent the last ACK, after it had read all data.
+    pub is_by_reader: bool,
     /// Data of the largest round trip so far, and where the current one began: a segment and a time.
     space: u64,
     from: u32,
     since: Time,
+}
+
+/// Data in the receive buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kept {
+    /// Segments that the application has not read yet, and segments above a gap.
+    pub segments: u64,
+    /// Runs of consecutive segments, which Linux keeps together (`tcp_try_coalesce`).
+    pub runs: u64,
+    /// Segments among them that the application reads now.
+    pub in_order: u64,
+}
+
+impl Kept {
+    /// One segment in order, and nothing else.
+    pub const ONE: Self = Self { segments: 1, runs: 1, in_order: 1 };
+
+    /// The data that are left after the application has read.
+    fn above(self) -> Self {
+        Self { segments: self.segments - self.in_order, runs: self.runs - u64::from(self.in_order > 0), in_order: 0 }
+    }
 }
 
 impl Window {
@@ -45,49 +70,78 @@ impl Window {
         let payload = u64::from(stack.payload_bytes.max(1));
         let ratio = (payload * TCP_RMEM_TO_WIN / (payload + OVERHEAD_BYTES)).max(1);
         let stated = stack.receive_window.map(|segments| u64::from(segments) * payload);
-        // A stated window is reached while a segment is in the buffer.
+        // A stated window is reached while a segment is in the buffer. When the first segment above a gap arrives, the buffer
+        // is empty, and the window grows once more.
         let buffer = stated.map_or(TCP_RMEM[0], |window| window * TCP_RMEM_TO_WIN / ratio + payload + OVERHEAD_BYTES);
-        // Before the first segment, half of the buffer is window, less a segment (`tcp_init_buffer_space`). A SYN-ACK
-        // announces whole segments with their options.
-        let segment = payload + TIMESTAMP_BYTES;
-        let announced = (buffer / 2).min(UNSCALED_WINDOW_BYTES) / segment * segment;
-        let first = announced.min((buffer / 2).saturating_sub(payload));
-        let mut this = Self {
+        // Before the first segment, half of the buffer is window, less a segment (`tcp_init_buffer_space`). The SYN-ACK
+        // announces that segment too.
+        let offered = (buffer / 2 / payload * payload).min(UNSCALED_WINDOW_BYTES);
+        let first = offered.min((buffer / 2).saturating_sub(payload));
+        Self {
             payload,
             ratio,
             is_fixed: stated.is_some(),
             buffer,
-            bound: stated.unwrap_or(buffer * ratio / TCP_RMEM_TO_WIN),
+            bound: buffer * ratio / TCP_RMEM_TO_WIN,
             window: first,
             space: first.min(u64::from(TCP_INIT_CWND) * payload),
             from: 0,
             since: now,
-            announced: 0,
+            announced: (offered / payload) as u32,
             grew: false,
-        };
-        this.announced = this.segments();
-        this
-    }
-
-    /// The window that an ACK announces now, segments: whole units, rounded up (`__tcp_select_window`).
-    pub fn segments(&self) -> u32 {
-        u32::try_from(self.window.next_multiple_of(UNIT_BYTES) / self.payload).unwrap_or(u32::MAX)
-    }
-
-    /// Number of quick ACKs at a time: half of the segments of the window, and at most 16 (`tcp_incr_quickack`).
-    pub fn quick_acks(&self) -> u32 {
-        match self.window / (2 * self.payload) {
-            0 => 2,
-            halves => halves.min(TCP_MAX_QUICKACKS.into()) as u32,
+            edge: None,
+            is_by_reader: false,
         }
     }
 
-    /// The window in segments, if the next ACK announces another one than the ACK before.
+    /// The window that the latest ACK announced, or the SYN-ACK before the first, segments.
+    pub fn announced(&self) -> u32 {
+        self.announced
+    }
+
+    /// True if the ACK of two segments waits until the application has read them, because the window would be smaller than
+    /// the one before while a segment is in the buffer (`__tcp_ack_snd_check`).
+    pub fn is_left_to_reader(&self) -> bool {
+        self.is_by_reader && self.window > self.free(Kept::ONE)
+    }
+
+    /// Number of quick ACKs at a time: half of the segments of the announced window, and at most 16
+    /// (`tcp_incr_quickack`).
+    pub fn quick_acks(&self) -> u32 {
+        match self.announced / 2 {
+            0 => 2,
+            halves => halves.min(TCP_MAX_QUICKACKS),
+        }
+    }
+
+    /// The window in segments, if the next ACK announces another one than the ACK before. `next` is the next expected
+    /// segment, and `kept` are the data in the buffer.
     #[inline(always)]
-    pub fn announcement(&mut self) -> Option<u32> {
-        let segments = if self.grew { self.segments() } else { self.announced };
+    pub fn announcement(&mut self, next: u32, kept: Kept) -> Option<u32> {
+        let is_changed = self.grew || self.edge.is_some() || kept.segments > 1 || kept.runs > 1;
+        if is_changed { self.select(next, kept) } else { None }
+    }
+
+    /// The window is not smaller than what is left of the window before, and is rounded up to whole units.
+    #[inline(never)]
+    fn select(&mut self, next: u32, kept: Kept) -> Option<u32> {
+        let next = u64::from(next) * self.payload;
+        let left = self.edge.unwrap_or(next + u64::from(self.announced) * self.payload).saturating_sub(next);
+        let wanted = self.window.min(self.free(kept)).max(left).next_multiple_of(UNIT_BYTES);
+        // The application reads what is in order, and announces the window anew if it is twice as large then
+        // (`tcp_cleanup_rbuf`).
+        let after = self.window.min(self.free(kept.above()));
+        let bytes = if after >= 2 * wanted { after.next_multiple_of(UNIT_BYTES) } else { wanted };
+        self.edge = (bytes < self.window).then_some(next + bytes);
         self.grew = false;
+        let segments = u32::try_from(bytes / self.payload).unwrap_or(u32::MAX);
         (std::mem::replace(&mut self.announced, segments) != segments).then_some(segments)
+    }
+
+    /// Window for which the buffer has room beside the data that are kept, bytes.
+    fn free(&self, kept: Kept) -> u64 {
+        let bytes = kept.segments * self.payload + kept.runs * OVERHEAD_BYTES;
+        self.buffer.saturating_sub(bytes) * self.ratio / TCP_RMEM_TO_WIN
     }
 
     /// Begins the first round trip, when the connection opens.
@@ -95,16 +149,13 @@ impl Window {
         self.since = now;
     }
 
-    /// Takes a new segment while `held` segments wait above a gap. Returns true if the window grows.
+    /// Takes a new segment while the buffer has `kept`. Returns true if the window grows.
     #[inline(always)]
-    pub fn grow(&mut self, held: u64) -> bool {
+    pub fn grow(&mut self, kept: Kept) -> bool {
         if self.window >= self.bound {
             return false;
         }
-        // The segment itself is in the buffer until it is read. Segments above a gap are joined (`tcp_try_coalesce`).
-        let kept = (held + 1) * self.payload + OVERHEAD_BYTES;
-        let free = self.buffer.saturating_sub(kept) * self.ratio / TCP_RMEM_TO_WIN;
-        let room = self.bound.min(free).saturating_sub(self.window);
+        let room = self.bound.min(self.free(kept)).saturating_sub(self.window);
         self.window += room.min(2 * self.payload);
         self.grew |= room > 0;
         room > 0
@@ -150,7 +201,7 @@ mod tests {
         for round in 0..rounds {
             let mut grown = 0;
             for _ in 0..10 << round {
-                grown += u32::from(window.grow(0));
+                grown += u32::from(window.grow(Kept::ONE));
                 next += 1;
                 window.read(Time(RTT.0 * u64::from(round)), next, RTT);
             }
@@ -172,9 +223,9 @@ mod tests {
     #[test]
     fn an_announcement_has_whole_segments_and_is_made_once() {
         let mut window = Window::new(&StackSpec::linux(), Time::ZERO);
-        assert_eq!((window.segments(), window.announcement()), (44, None));
-        assert!(window.grow(0));
-        assert_eq!((window.announcement(), window.announcement()), (Some(46), None));
+        assert_eq!((window.announced(), window.announcement(0, Kept::ONE)), (45, None));
+        assert!(window.grow(Kept::ONE));
+        assert_eq!((window.announcement(1, Kept::ONE), window.announcement(2, Kept::ONE)), (Some(46), None));
     }
 
     #[test]
@@ -195,7 +246,28 @@ mod tests {
     #[test]
     fn data_above_a_gap_take_the_room_of_the_window() {
         let mut window = Window::new(&StackSpec::linux(), Time::ZERO);
-        assert!(!window.grow(20), "21 segments leave 63,171 bytes of window");
-        assert!(window.grow(0));
+        let kept = |segments| Kept { segments, runs: 1, in_order: 0 };
+        assert!(!window.grow(kept(21)), "21 segments leave 63,171 bytes of window");
+        assert!(window.grow(kept(1)));
+    }
+
+    /// Windows in units of 128 bytes that Linux 6.12 announced with packets of 9,000 bytes.
+    #[test]
+    fn data_above_a_gap_hold_the_right_edge_until_the_gap_is_filled() {
+        let payload = 8948;
+        let mut window = Window::new(&StackSpec { payload_bytes: payload, ..StackSpec::linux() }, Time::ZERO);
+        (0..12).for_each(|_| _ = window.grow(Kept::ONE));
+        assert_eq!(window.announcement(12, Kept::ONE), Some(867 * 128 / payload));
+        let held = |segments| Kept { segments, runs: 2, in_order: 0 };
+        assert!(window.grow(Kept::default()), "nothing is kept when the first segment above the gap arrives");
+        for segments in 1..9 {
+            assert_eq!(window.announcement(12, held(segments)), None, "the edge stays");
+        }
+        let filled = |segments, in_order| Kept { segments, runs: 3, in_order };
+        for (next, kept, units) in [(13, filled(10, 1), 798), (14, filled(10, 1), 729), (16, filled(10, 2), 590)] {
+            assert_eq!(window.announcement(next, kept), Some(units * 128 / payload));
+        }
+        let all = Kept { segments: 9, runs: 1, in_order: 9 };
+        assert_eq!(window.announcement(25, all), Some(936 * 128 / payload), "the application has read");
     }
 }

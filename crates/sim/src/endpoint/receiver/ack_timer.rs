@@ -12,6 +12,8 @@ enum Due {
     Expiry,
     /// An ACK has waited long enough for further segments then.
     Kick,
+    /// The application reads then, and sends the ACK.
+    Read,
 }
 
 /// The timer.
@@ -58,6 +60,11 @@ impl AckTimer {
         }
     }
 
+    /// Lets the application send the ACK, after all packets of this instant.
+    pub(super) fn wait_for_reader(&mut self, now: Time) {
+        (self.due, self.kind) = (now.later(Time(1)), Due::Read);
+    }
+
     /// Replaces the earliest time of the expiry by the expiry.
     fn settle(&mut self) {
         if self.kind == Due::Earliest && self.due < Time::NEVER {
@@ -76,6 +83,11 @@ impl AckTimer {
     /// True if the timer is that of an ACK that waits for further segments.
     pub(super) fn is_kick(&self) -> bool {
         self.kind == Due::Kick
+    }
+
+    /// True if the application sends the ACK.
+    pub(super) fn is_read(&self) -> bool {
+        self.kind == Due::Read
     }
 
     /// Stops the timer, as an ACK was sent.

@@ -3,6 +3,7 @@
 
 use super::blocks::{Blocks, REPORTED};
 use super::paws::Paws;
+use crate::endpoint::linux::receive_window::Kept;
 use crate::endpoint::read::read;
 use crate::packet::Packet;
 use crate::record::ReceiverSample;
@@ -98,7 +99,24 @@ impl Arrivals {
     /// Segments that wait above a gap.
     #[inline]
     pub(super) fn held(&self) -> u64 {
-        self.totals.delivered - u64::from(self.next)
+        self.totals.delivered.saturating_sub(u64::from(self.next))
+    }
+
+    /// The data in the receive buffer while the window grows by `segment`. Linux counts a segment above a gap only if it
+    /// follows another one.
+    pub(super) fn kept_with(&self, segment: u32) -> Kept {
+        let in_order = u64::from(segment == self.next);
+        let joins = in_order == 0 && self.above.contains(segment - 1);
+        let runs = self.blocks.known().len() as u64 + in_order;
+        Kept { segments: self.held() + in_order + u64::from(joins), runs, in_order }
+    }
+
+    /// The data in the receive buffer when the application has read all that was in order `before` the latest arrival.
+    #[inline(always)]
+    pub(super) fn kept_since(&self, before: u32) -> Kept {
+        let in_order = u64::from(self.next - before);
+        let runs = self.blocks.known().len() as u64 + u64::from(in_order > 0);
+        Kept { segments: self.held() + in_order, runs, in_order }
     }
 
     /// True if segments wait above a gap.

@@ -23,7 +23,7 @@ impl Blocks {
     }
 
     /// All known blocks.
-    fn known(&self) -> &[(u32, u32)] {
+    pub(super) fn known(&self) -> &[(u32, u32)] {
         &self.known[..usize::from(self.count)]
     }
 

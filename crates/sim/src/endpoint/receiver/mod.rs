@@ -254,9 +254,12 @@ impl Receiver {
         let expired = self.schedule.on_timer(now);
         // Linux does not read the clock anew if the timer of an ACK that waits expires (`tcp_compressed_ack_kick`).
         let ack = expired.map(|timer| {
-            let clock = if timer == Expired::Wait { self.echo.latest().at } else { now };
+            let clock = if timer == Expired::Delay { now } else { self.echo.latest().at };
             self.acknowledge_at(now, clock, beside)
         });
+        if expired == Some(Expired::Read) {
+            self.schedule.note_reader();
+        }
         self.set_timer();
         ack
     }
@@ -422,8 +425,15 @@ impl Receiver {
             }
             Arrival::InOrder if self.schedule.delays() => {
                 let is_awaited = is_urgent || packet.flags() & flag::PUSH != 0;
-                if !self.schedule.is_due() && !is_awaited {
+                let is_due = self.schedule.is_due();
+                if !is_due && !is_awaited {
                     self.delay(now);
+                    return None;
+                }
+                // It matters only if the network may have made a copy, which arrives at the same instant.
+                if may_wait && self.arrivals.is_protected() && self.schedule.waits_for_reader(is_due) {
+                    self.schedule.leave_to_reader(now);
+                    self.timer = self.timer.min(self.schedule.due());
                     return None;
                 }
             }
@@ -523,12 +533,13 @@ impl<O: Outlet> Endpoint<O> for Receiver {
 
     #[inline(always)]
     fn on_packet(&mut self, packet: &Packet, out: &mut O) {
+        let before = self.arrivals.next();
         match self.on_next(packet) {
             Expected::Answered(ack) => out.send(ack),
             Expected::Noted => {}
             Expected::Not => self.on_unexpected(packet, out),
         }
-        if let Some(segments) = self.schedule.announcement() {
+        if let Some(segments) = self.schedule.announcement(before, &self.arrivals) {
             out.beside().announce(packet.at, segments);
         }
     }

@@ -6,7 +6,7 @@ use crate::endpoint::linux::ack_compression::Compression;
 use crate::endpoint::linux::delayed_acks::Patience;
 use crate::endpoint::linux::jiffies::Interrupts;
 use crate::endpoint::linux::quick_acks::QuickAcks;
-use crate::endpoint::linux::receive_window::Window;
+use crate::endpoint::linux::receive_window::{Kept, Window};
 use crate::packet::Packet;
 use crate::spec::FlowSpec;
 use crate::time::Time;
@@ -18,6 +18,8 @@ pub(super) enum Expired {
     Delay,
     /// That of an ACK which waited for further segments.
     Wait,
+    /// The application has read.
+    Read,
 }
 
 /// State of all that decides when an ACK is sent.
@@ -134,7 +136,7 @@ impl Schedule {
                 self.restart_quick_acks(least);
             }
         }
-        self.grow_window(0);
+        self.grow_window(Kept::ONE);
         self.read(now, next);
         self.is_due()
     }
@@ -143,7 +145,7 @@ impl Schedule {
     #[inline]
     pub(super) fn adapt(&mut self, now: Time, segment: u32, arrivals: &Arrivals) {
         if self.window.is_some() && arrivals.is_new(segment) {
-            self.grow_window(arrivals.held());
+            self.grow_window(arrivals.kept_with(segment));
         }
         let Some(patience) = &mut self.patience else { return };
         let mut least = patience.on_segment(now, segment.cmp(&arrivals.next()));
@@ -153,10 +155,10 @@ impl Schedule {
         self.restart_quick_acks(least);
     }
 
-    /// Grows the window by a new segment, if the application reads at once, while `held` segments wait above a gap.
+    /// Grows the window by a new segment, if the application reads at once, while the buffer has `kept`.
     #[inline(always)]
-    fn grow_window(&mut self, held: u64) {
-        if self.window.as_mut().is_some_and(|window| window.grow(held)) {
+    fn grow_window(&mut self, kept: Kept) {
+        if self.window.as_mut().is_some_and(|window| window.grow(kept)) {
             self.quick.note_growth();
         }
     }
@@ -169,10 +171,29 @@ impl Schedule {
         }
     }
 
-    /// The window in segments, if the next ACK announces another one than the ACK before.
+    /// The window in segments, if the next ACK announces another one than the ACK before; `before` was the next expected
+    /// segment before the latest arrival.
     #[inline(always)]
-    pub(super) fn announcement(&mut self) -> Option<u32> {
-        self.window.as_mut()?.announcement()
+    pub(super) fn announcement(&mut self, before: u32, arrivals: &Arrivals) -> Option<u32> {
+        self.window.as_mut()?.announcement(arrivals.next(), arrivals.kept_since(before))
+    }
+
+    /// True if the application sends the ACK of a segment in order, when it has read what has arrived, because the segment
+    /// is the last of a burst, or one of several of which the kernel acknowledges none.
+    pub(super) fn waits_for_reader(&self, is_one_of_several: bool) -> bool {
+        self.window.as_ref().is_some_and(|window| !is_one_of_several || window.is_left_to_reader())
+    }
+
+    /// Lets the application send the ACK of a segment that arrives now.
+    pub(super) fn leave_to_reader(&mut self, now: Time) {
+        self.timer.wait_for_reader(now);
+    }
+
+    /// Records that the application, and not the kernel, has sent the latest ACK.
+    pub(super) fn note_reader(&mut self) {
+        if let Some(window) = &mut self.window {
+            window.is_by_reader = true;
+        }
     }
 
     /// Takes at least `least` quick ACKs for a new reason, if `least` is not zero.
@@ -262,6 +283,9 @@ impl Schedule {
         if !self.timer.expires(now) {
             return None;
         }
+        if self.timer.is_read() {
+            return Some(Expired::Read);
+        }
         if self.is_waiting() {
             return Some(if self.timer.is_kick() { Expired::Wait } else { Expired::Delay });
         }
@@ -284,6 +308,9 @@ impl Schedule {
         self.note_clean_ack();
         if let Some(state) = &mut self.compression {
             state.release();
+        }
+        if let Some(window) = &mut self.window {
+            window.is_by_reader = false;
         }
     }
 }

@@ -252,3 +252,26 @@ fn the_last_segment_of_a_burst_is_acknowledged_at_once_if_the_application_reads_
         assert_eq!(counts, expected);
     }
 }
+
+#[test]
+fn the_application_acknowledges_a_burst_after_a_copy_of_its_last_segment() {
+    let stack = StackSpec { receive_window: Some(30), reads_at_once: true, ..StackSpec::linux() };
+    let (mut receiver, mut wire) = receiver(stack);
+    receiver.arrivals.protect(Time::ZERO);
+    receiver.choose_path();
+    // Number of ACKs that an arrival brings at once, and by the next arrival.
+    let mut arrive = |segment: u32, flags: u8, copies: u32| {
+        let (at, before) = (us(10 * u64::from(segment)), wire.sent.len());
+        for _ in 0..copies {
+            receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+        }
+        let at_once = wire.sent.len() - before;
+        while receiver.timer() <= at + us(1) {
+            receiver.on_timer(&mut wire);
+        }
+        (at_once, wire.sent.len() - before)
+    };
+    (0..40).for_each(|segment| _ = arrive(segment, 0, 1));
+    assert_eq!(arrive(40, flag::PUSH, 1), (0, 1), "the application has read");
+    assert_eq!(arrive(41, flag::PUSH, 2), (1, 1), "the report of the copy is the first ACK of the segment");
+}

@@ -12,6 +12,7 @@ use crate::endpoint::scoreboard::Parts;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::prefetch;
 use crate::spec::HostRule;
+use crate::spec::RecoveryRule;
 use crate::time::Time;
 
 /// Number of segments by which the record of a segment in flight is prefetched before its ACK.
