@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from draws import PACKET_BITS, Draw, Flow, Way
+from draws import PACKET_BITS, Draw, Way
 
 from elephan.backends import get
 from elephan.scenario import Scenario
@@ -55,8 +56,9 @@ def as_linux(algorithm: str) -> str:
     return f"{algorithm}:linux" if "linux" in presets else algorithm
 
 
-def flow_table(i: int, flow: Flow, window: int | None, payload: int) -> dict[str, Any]:
-    """One flow; ``window`` is the receive window in segments, if the receiver's buffer is stated."""
+def flow_table(i: int, draw: Draw, window: int | None) -> dict[str, Any]:
+    """A flow; ``window`` is the receive window in segments, if the receiver's buffer is stated."""
+    flow, payload = draw.flows[i], draw.payload
     made: dict[str, Any] = {
         "name": f"flow{i}",
         "algorithm": as_linux(flow.algorithm),
@@ -68,7 +70,12 @@ def flow_table(i: int, flow: Flow, window: int | None, payload: int) -> dict[str
         made["size"] = f"{flow.size_segments} segments"
     if window is not None:
         made["stack"] = {"receive_window": f"{window} segments"}
-    if flow.write_segments:
+    if flow.on_periods == 1:
+        step_s = flow.period_ms / 1e3 + flow.off_s
+        times = (flow.start_s + k * step_s for k in range(math.ceil(draw.duration_s / step_s)))
+        size = f"{flow.write_segments * payload} B"
+        made["application"] = {"writes": [{"at": f"{at * 1e6:.0f} us", "size": size} for at in times]}
+    elif flow.write_segments:
         rate_bps = flow.write_segments * payload * 8 / (flow.period_ms / 1e3)
         made["application"] = {"rate": f"{rate_bps:.0f} bit/s"}
         if flow.on_periods:
@@ -94,7 +101,7 @@ def scenario(draw: Draw, seed: int, windows: list[int | None], late: bool = Fals
                 "reads_at_once": not late,
             },
             "link": [link("there", draw.there), link("back", draw.reverse)],
-            "flow": [flow_table(i, flow, windows[i], draw.payload) for i, flow in enumerate(draw.flows)],
+            "flow": [flow_table(i, draw, windows[i]) for i in range(len(draw.flows))],
         }
     )
 

@@ -23,6 +23,7 @@ impl Sender {
         if fresh == 0 {
             return;
         }
+        self.note_write();
         if self.buffer.is_offloaded() {
             self.buffer.write(self.board.una(), self.next, self.end, fresh);
         }
@@ -31,6 +32,16 @@ impl Sender {
             self.resume(idle_since, now);
         }
         self.transmit(now, out);
+    }
+
+    /// Records that the application writes. On Linux, the application limits the sender if all earlier data were sent, the
+    /// window has room for more, and no lost segment waits for its retransmission (`tcp_rate_check_app_limited`).
+    pub(super) fn note_write(&mut self) {
+        let in_flight = self.board.in_flight(self.next);
+        let has_room = self.next == self.end && in_flight < self.allowance() && !self.board.has_unrepaired();
+        if let Some(sampler) = self.sampler.as_mut().filter(|_| self.rules.linux && has_room) {
+            sampler.on_application_limited(in_flight);
+        }
     }
 
     /// Informs the algorithm that sending resumes after everything was acknowledged at `idle_since`.

@@ -162,10 +162,11 @@ impl Sender {
 
     /// Limit of a sender whose window would allow more segments: the receiver or the application. Only the application's
     /// limit excludes delivery rates, unless the algorithm asks for both: with data left, the sender is not
-    /// application-limited (draft-cheng-iccrg-delivery-rate-estimation-02, 3.4).
+    /// application-limited (draft-cheng-iccrg-delivery-rate-estimation-02, 3.4). Linux looks only when the application
+    /// writes ([`Sender::note_write`]).
     pub(in crate::endpoint) fn other_limit(&mut self, now: Time) -> Limit {
         let has_data = self.next < self.end && now < self.stop;
-        if !has_data || self.needs.receiver_limits {
+        if (!has_data && !self.rules.linux) || self.needs.receiver_limits {
             if let Some(sampler) = &mut self.sampler {
                 sampler.on_application_limited(self.board.in_flight(self.next));
             }
@@ -428,17 +429,22 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_waits_for_the_receiver_is_not_limited_by_its_application() {
-        for (limit, has_data) in [(Limit::Receiver, true), (Limit::Application, false)] {
+    fn only_a_write_shows_linux_that_the_application_limits_a_sender() {
+        for (limit, writes) in [(Limit::Receiver, false), (Limit::Application, false), (Limit::Application, true)] {
             let mut bench = Bench::start_bbr(10, 10_000);
             let sent = bench.sender.next;
-            bench.sender.end = if has_data { sent + 5 } else { sent };
+            bench.sender.end = sent;
+            bench.acknowledge(2, 10_000);
+            bench.sender.end = if limit == Limit::Receiver { sent + 5 } else { sent };
             assert_eq!(bench.sender.other_limit(us(10_000)), limit);
+            if writes {
+                bench.sender.note_write();
+            }
             bench.sender.end = sent + 5;
             assert_eq!(bench.sender.send_new(1, us(10_000), &mut bench.wire), 1);
             bench.acknowledge(sent + 1, 20_000);
             let sample = bench.sender.sampler.as_ref().and_then(|sampler| sampler.sample()).expect("one is delivered");
-            assert_eq!(sample.app_limited, limit == Limit::Application);
+            assert_eq!(sample.app_limited, writes, "{limit:?}");
         }
     }
 }
