@@ -333,7 +333,7 @@ impl Cdg {
         // RTT, which rises with each burst of slow start.
         self.rtt = start.rtt.map(|rtt| Extremes { min: rtt, max: rtt });
         if let Some(module) = &mut self.module {
-            module.start(self.draws, self.win.w);
+            module.start(self.draws, self.win.w, start.rtt);
         }
     }
 

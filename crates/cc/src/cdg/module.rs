@@ -99,16 +99,18 @@ impl Module {
         }
     }
 
-    /// Begins anew with a window of `window` segments. The RTT of the handshake is no sample, as on a socket that selects
-    /// its congestion control after the handshake (`tcp_reinit_congestion_control`).
-    pub(super) fn start(&mut self, draws: Draws, window: f64) {
-        *self = Self { draws, shadow: window, ..Self::new(self.p) };
+    /// Begins with a window of `window` segments. The RTT of the handshake, s, is the first sample, since the module's
+    /// `init` keeps what the acknowledgement of the SYN has brought. It is smaller than those of segments, which are larger
+    /// than a SYN.
+    pub(super) fn start(&mut self, draws: Draws, window: f64, handshake: Option<f64>) {
+        let rtt = handshake.map_or(0, whole_us);
+        *self = Self { draws, shadow: window, rtt: Extremes { min: rtt, max: rtt }, ..Self::new(self.p) };
     }
 
     /// Begins anew after an idle period (`CA_EVENT_CWND_RESTART`).
     pub(super) fn restart(&mut self, window: f64) {
         let draws = self.draws;
-        self.start(draws, window);
+        self.start(draws, window, None);
     }
 
     pub(super) fn report(&self) -> Report {

@@ -40,6 +40,16 @@ fn the_round_trip_of_the_handshake_is_the_first_to_compare_with() {
 }
 
 #[test]
+fn linux_compares_with_the_syn_until_an_idle_period() {
+    let mut c = Cdg::new(&settings(&Cdg::ENTRY, "linux", &[]).expect("it is right")).expect("it is right");
+    c.on_start(&Start { rtt: Some(0.149_040), ..Start::default() });
+    let module = c.module.as_mut().expect("Linux's arithmetic");
+    assert_eq!(module.rtt, module::Extremes { min: 149_040, max: 149_040 });
+    module.restart(10.0);
+    assert_eq!(module.rtt, module::Extremes::default());
+}
+
+#[test]
 fn missing_gradients_are_extrapolated() {
     for rounds in 1..=20 {
         close(climb(&mut cdg(&[]), 0.1, 1e-3, rounds), 8e-3, 1e-9);
