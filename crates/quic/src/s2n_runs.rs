@@ -10,7 +10,7 @@ fn flows(algorithm: &str) -> Table {
     let ms = Time::MILLISECOND.0;
     let mut spec = Spec::dumbbell(50_000_000, Time(40 * ms), 166, Time(20_000 * ms), &[algorithm]);
     make_foreign(&mut spec);
-    let outcome = crate::simulate(&spec, Vec::new()).expect("it ends");
+    let outcome = crate::simulate(&spec, Vec::new(), u64::MAX).expect("it ends");
     tables::flows(&spec, &outcome)
 }
 
