@@ -90,7 +90,7 @@ pub fn build(plan: &Plan) -> io::Result<()> {
     fs::write(below("etc/hosts"), "127.0.0.1 localhost\n")?;
     for number in 0..plan.programs.len() {
         for role in ["server", "client"] {
-            fs::create_dir_all(below(&format!("work/{number}/{role}")))?;
+            fs::create_dir_all(below(&format!("own/{number}/{role}")))?;
             fs::create_dir_all(format!("/programs/{number}/{role}"))?;
         }
     }
@@ -99,12 +99,12 @@ pub fn build(plan: &Plan) -> io::Result<()> {
 
 /// Folder that a program may write and in which it begins, as the program sees it.
 pub fn own_folder(place: &str) -> String {
-    format!("/work/{place}")
+    format!("/own/{place}")
 }
 
 /// File of an output of a program.
 pub fn outputs(place: &str, name: &str) -> PathBuf {
-    below(&format!("work/{place}.{name}"))
+    below(&format!("own/{place}.{name}"))
 }
 
 /// Input without content.
@@ -125,7 +125,7 @@ pub fn keep(place: &str, outputs: &[&PathBuf]) -> io::Result<()> {
         let name = output.extension().unwrap_or_default();
         copy(output, &to.with_extension(name))?;
     }
-    let own = below(&format!("work/{place}"));
+    let own = below(&format!("own/{place}"));
     let mut left = KEPT_FILES;
     keep_folder(&own, &to, &mut left)
 }

@@ -191,7 +191,7 @@ def allows(
 ) -> Callable[[AllowedBy], AllowedBy]:  # fmt: skip
     """Register the decorated function, which states the allowed values, as the relation ``name``.
 
-    Of a relation to others, these are the allowed differences from each of the others, times ``sign``.
+    In a relation to others, they are the allowed differences from each of the others, times ``sign``.
     """
 
     def register(allowed: AllowedBy) -> AllowedBy:

@@ -57,9 +57,9 @@ def planned(
                 "name": flow.name,
                 "server": None
                 if program.server is None
-                else _command(program.server, values, f"/work/{number}/server"),
+                else _command(program.server, values, f"/own/{number}/server"),
                 "server_of": None if program.server_of is None else _number_of(form, order, program.server_of),
-                "client": _command(program.client, values, f"/work/{number}/client"),
+                "client": _command(program.client, values, f"/own/{number}/client"),
                 "environment": {name: _filled(text, values) for name, text in program.environment.items()},
                 "port": program.port,
                 "ready": program.ready,
