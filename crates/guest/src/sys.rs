@@ -114,6 +114,11 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
 }
 
+/// Sets the date, s since 1970. Monotonic time does not change.
+pub fn set_date(seconds: i64) -> io::Result<()> {
+    Ok(time::clock_settime(ClockId::Realtime, Timespec { tv_sec: seconds, tv_nsec: 0 })?)
+}
+
 /// Creates a timer as a descriptor.
 pub fn timer() -> io::Result<OwnedFd> {
     Ok(time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)?)
