@@ -175,9 +175,13 @@ def test_a_program_that_fails_fails_the_run_with_its_last_line(tmp_path: Path) -
 
 @guest
 def test_a_program_has_no_other_files_and_no_other_network(tmp_path: Path) -> None:
-    looks = "ls /root /home; cat /etc/shadow; touch /usr/x; head -c 200000000 /dev/zero > big; ls /sys; exit 0"
+    looks = (
+        "date +%Y; ls /root /home; cat /etc/shadow; touch /usr/x; head -c 200000000 /dev/zero > big; ls /sys; exit 0"
+    )
     made = run(scenario(tmp_path, {"client": ["/bin/sh", "-c", looks]}), tmp_path / "store")
-    errors = made.manifest["engine_summary"]["programs"][0]["outputs"]["client.err"]
+    outputs = made.manifest["engine_summary"]["programs"][0]["outputs"]
+    assert outputs["client.out"].splitlines()[0] == "2026"
+    errors = outputs["client.err"]
     for said in ("/etc/shadow: No such file", "touch: cannot touch '/usr/x': Read-only file system", "/sys"):
         assert said in errors
 
@@ -219,3 +223,33 @@ def test_iperf3_gets_what_a_flow_of_linux_gets(tmp_path: Path) -> None:
     )
     beside = elephan.run(flow, on="linux", store=Store(tmp_path / "store"))
     assert own.flows["goodput_mbps"][0] == pytest.approx(beside.flows["goodput_mbps"][0], rel=0.01)
+
+
+UDP_SERVER = """
+import socket, sys
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("", int(sys.argv[1])))
+while True:
+    data, peer = server.recvfrom(2000)
+    for _ in range(50):
+        server.sendto(bytes(1000), peer)
+"""
+UDP_CLIENT = """
+import socket, sys
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.sendto(b"go", (sys.argv[1], int(sys.argv[2])))
+print(sum(len(client.recv(2000)) for _ in range(50)))
+"""
+
+
+@guest
+def test_datagrams_of_a_program_are_a_connection(tmp_path: Path) -> None:
+    made = scenario(tmp_path)
+    (tmp_path / "server.py").write_text(UDP_SERVER)
+    (tmp_path / "client.py").write_text(UDP_CLIENT)
+    whole, connection = run(Scenario.from_toml(made.to_toml()), tmp_path / "store").flows.to_dicts()
+    assert (connection["algorithm"], connection["segments_delivered"]) == ("udp", 50)
+    assert whole["goodput_mbps"] == pytest.approx(50 * 1000 * 8 / 3 / 1e6, rel=1e-9)
+    assert whole["throughput_mbps"] == pytest.approx(50 * 1028 * 8 / 3 / 1e6, rel=1e-9)
+    # A round trip, and the time of 49 more datagrams at the rate of the path.
+    assert whole["completion_s"] == pytest.approx(0.04 + 50 * 1028 * 8 / 20e6, abs=2e-3)
