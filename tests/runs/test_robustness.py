@@ -169,3 +169,10 @@ def test_ctrl_c_ends_an_algorithm_that_loops_or_sleeps(kind: str, tmp_path: Path
     # An empty line comes first, since terminals show ^C.
     (line,) = told.strip().splitlines()
     assert line.startswith("elephan: interrupted")
+
+
+def test_headers_of_late_segments_that_a_receiver_discards_are_counted() -> None:
+    path = {"rate": "141 Mbit/s", "rtt": "23 ms", "buffer": "16% BDP", "queue": "xcp", "duration": "330 ms"}
+    late = {"share": "19%", "delay": "2.5 ms"}
+    run = elephan.Scenario.dumbbell(["xcp"], **path, reorder=late)
+    assert backends.get("sim").run(run).summary["conservation"]["sent"] > 1000

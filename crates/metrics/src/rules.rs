@@ -1,6 +1,6 @@
 //! Rules for the numbers of every run, of whatever backend: a run that breaks one of them is a defect.
 //!
-//! The bounds have a tolerance of one packet of the flow, since a segment may have left the bottleneck before the window
+//! The bounds have a tolerance of one packet of the flow, since a segment may have left the last link before the window
 //! in which it arrives. A link's changes of delay, bursts and retransmissions move whole queues of packets into a window,
 //! so a path with them has no bound on its rate here.
 
@@ -55,9 +55,11 @@ pub fn impossible_value(table: &str, column: &str, values: Extremes) -> Option<S
 /// # Errors
 /// The tables `flows` or `links` cannot be read.
 pub fn impossible_numbers(data: &Data, rate_slack: f64) -> Found<Vec<String>> {
-    let mut found = Vec::new();
-    for flow in 0..data.spec.flows.len() {
-        Rules { data, flow: data.flow(flow), place: flow, found: &mut found }.check(rate_slack.max(ROUNDING))?;
+    let (mut found, users) = (Vec::new(), users(data));
+    for place in 0..data.spec.flows.len() {
+        let flow = data.flow(place);
+        let capacity = capacity(data, flow, &users);
+        Rules { data, flow, place, found: &mut found }.check(capacity, rate_slack.max(ROUNDING))?;
     }
     found.extend(queues(data)?);
     Ok(found)
@@ -72,15 +74,14 @@ struct Rules<'r, 'd> {
 }
 
 impl Rules<'_, '_> {
-    fn check(&mut self, rate_slack: f64) -> Found<()> {
+    fn check(&mut self, capacity: Option<Capacity>, rate_slack: f64) -> Found<()> {
         let (from_s, to_s) = self.data.measured();
         let stack = &self.flow.stack;
         let packet_mbps = rate_mbps(f64::from(stack.payload_bytes + stack.header_bytes), to_s - from_s);
         let (goodput, throughput) = (self.value("goodput_mbps")?, self.value("throughput_mbps")?);
         let most = throughput * (1.0 + ROUNDING) + packet_mbps;
         self.at_most("goodput", goodput, most, ("its throughput", throughput), "Mbit/s");
-        let capacity_bps = capacity_bps(self.data, self.flow);
-        if let Some(mbps) = capacity_bps.map(|bps| bps / 1e6) {
+        if let Some(mbps) = capacity.as_ref().map(|capacity| capacity.within / 1e6) {
             let most = mbps * (1.0 + rate_slack) + packet_mbps;
             self.at_most("throughput", throughput, most, ("the rate of its path", mbps), "Mbit/s");
         }
@@ -91,7 +92,7 @@ impl Rules<'_, '_> {
             let bound = self.value(more)?;
             self.at_most(less, self.value(less)?, bound * (1.0 + slack) + ROUNDING, (more, bound), unit);
         }
-        self.completion(capacity_bps)
+        self.completion(capacity.map(|capacity| capacity.ever))
     }
 
     /// Nothing arrives that was not sent, or that the flow does not have.
@@ -136,16 +137,43 @@ impl Rules<'_, '_> {
     }
 }
 
-/// Most bit/s that can arrive at the end of a flow's path; `None` if a link may deliver many packets at once.
-fn capacity_bps(data: &Data, flow: &FlowSpec) -> Option<f64> {
+/// Bounds on the rate of a flow, bit/s.
+struct Capacity {
+    /// From the beginning of the flow on.
+    ever: f64,
+    /// Within any time: packets that wait behind those of other flows, at a link that others use too, arrive closer to
+    /// each other than they left the links before it.
+    within: f64,
+}
+
+/// Most that can arrive at the end of a flow's path; `None` if a link may deliver many packets at once.
+fn capacity(data: &Data, flow: &FlowSpec, users: &[u32]) -> Option<Capacity> {
     let mut copies = 1.0;
-    let mut least = None;
-    for link in flow.path.iter().map(|&link| &data.spec.links[link]) {
+    let mut found: Option<Capacity> = None;
+    for &place in &flow.path {
+        let link = &data.spec.links[place];
         let fastest = fastest_bps(link)?;
         copies *= if link.impairments.as_ref().is_some_and(|changes| changes.duplicate > 0.0) { 2.0 } else { 1.0 };
-        least = Some(f64::min(least.unwrap_or(f64::INFINITY), fastest * copies));
+        let bound = fastest * copies;
+        found = Some(match found {
+            Some(before) if users[place] <= 1 => {
+                Capacity { ever: before.ever.min(bound), within: before.within.min(bound) }
+            }
+            Some(before) => Capacity { ever: before.ever.min(bound), within: bound },
+            None => Capacity { ever: bound, within: bound },
+        });
     }
-    least
+    found
+}
+
+/// Number of flows and sources whose data or ACKs use each link.
+fn users(data: &Data) -> Vec<u32> {
+    let mut counts = vec![0; data.spec.links.len()];
+    let sources = data.spec.traffic.iter().map(|source| &source.flow);
+    for flow in data.spec.flows.iter().chain(sources) {
+        flow.path.iter().chain(&flow.reverse_path).for_each(|&link| counts[link] += 1);
+    }
+    counts
 }
 
 fn fastest_bps(link: &LinkSpec) -> Option<f64> {
@@ -228,6 +256,19 @@ mod tests {
             let found = problems(table, column, value);
             assert!(found.iter().any(|sentence| sentence.contains(said)), "{column}: {found:?}");
         }
+    }
+
+    #[test]
+    fn packets_may_come_closer_behind_a_queue_that_others_use() {
+        let ms = Time::MILLISECOND.0;
+        let mut spec = Spec::dumbbell(10_000_000, Time(40 * ms), 20, Time(4000 * ms), &["cubic", "reno"]);
+        let slow = elephan_sim::spec::LinkSpec::droptail("slow", 4_000_000, Time(ms), Some(20));
+        spec.links.push(slow);
+        spec.flows[0].path = vec![2, 0];
+        let data = Data::new(spec, serde_json::Value::Null, Box::new(|_| None));
+        let of = |flow| capacity(&data, data.flow(flow), &users(&data)).map(|found| (found.ever, found.within));
+        assert_eq!(of(0), Some((4e6, 10e6)));
+        assert_eq!(of(1), Some((10e6, 10e6)));
     }
 
     #[test]

@@ -55,9 +55,7 @@ def planned(
         programs.append(
             {
                 "name": flow.name,
-                "server": None
-                if program.server is None
-                else _command(program.server, values, f"/own/{number}/server"),
+                "server": None if program.server is None else _command(program.server, values, f"/own/{number}/server"),
                 "server_of": None if program.server_of is None else _number_of(form, order, program.server_of),
                 "client": _command(program.client, values, f"/own/{number}/client"),
                 "environment": {name: _filled(text, values) for name, text in program.environment.items()},

@@ -458,6 +458,7 @@ impl Receiver {
         let (now, segment) = (packet.at, packet.segment());
         self.now = now;
         self.arrivals.note_bytes(packet);
+        beside.forget(packet);
         self.echo.repeat_latest(now);
         self.arrivals.discard(segment);
         if segment < self.arrivals.next() {
