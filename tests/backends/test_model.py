@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import polars as pl
 import pytest
 
 from elephan import backends, metrics
@@ -25,11 +26,11 @@ STACK = {
 }  # fmt: skip
 
 
-def stated(flows: list[Any], buffer: int = 500, **more: Any) -> Scenario:
+def stated(flows: list[Any], buffer: int | str = 500, **more: Any) -> Scenario:
     """100 Mbit/s and 40 ms: a BDP of 500 segments, none of them headers."""
     fields: dict[str, Any] = {
-        "rate": "100 Mbit/s", "rtt": "40 ms", "buffer": f"{buffer} packets", "duration": "120 s",
-        "measure": {"from": "60 s"}, "stack": STACK,
+        "rate": "100 Mbit/s", "rtt": "40 ms", "duration": "120 s",
+        "buffer": buffer if isinstance(buffer, str) else f"{buffer} packets", "measure": {"from": "60 s"}, "stack": STACK,
     }  # fmt: skip
     return Scenario.dumbbell(flows, **(fields | more))
 
@@ -297,3 +298,28 @@ def test_a_group_has_the_rates_of_its_flows() -> None:
     found = compute(backends.get("model"), stated(flows), 1).flows
     assert found["name"].to_list() == ["cubic-1-1", "cubic-1-2", "reno-2"]
     assert found["goodput_mbps"].to_numpy().min() > 1
+
+
+@pytest.mark.parametrize(("buffer", "most"), [("61 packets", 61), ("91500 B", 61), ("92999 B", 61)])
+def test_a_full_queue_is_the_buffer_in_whole_packets(buffer: str, most: int) -> None:
+    """At 5 Mbit/s the time that 61 packets of 1,500 bytes take, times the rate, rounds to more than 61 packets."""
+    scenario = stated(
+        ["reno"], rate="5 Mbit/s", buffer=buffer, duration="20 s", measure={}, stack=STACK | {"payload": "1500 B"}
+    )
+    run = compute(backends.get("model"), scenario, 1)
+    assert run.links["queue_max"].max() == most
+    inside = pl.col("queue_mean").is_between(pl.col("queue_min"), pl.col("queue_max"))
+    assert run.links.select(inside.all()).item()
+
+
+def test_a_queue_that_rises_and_falls_between_samples_is_seen() -> None:
+    runs = [
+        compute(
+            backends.get("model"),
+            stated(["reno"], rate="5 Mbit/s", duration="60 s", measure={}, sample_period=period),
+            1,
+        )
+        for period in ("10 ms", "15 s")
+    ]
+    fine, coarse = (run.links["queue_max"].max() for run in runs)
+    assert coarse >= fine - 1  # type: ignore[operator]

@@ -220,7 +220,7 @@ def _early(link: LinkSpec) -> RedSettings | None:
 def _room(link: LinkSpec, wire: int) -> float:
     queue = link.queue
     limits = [float(queue.limit_packets)] if queue.limit_packets is not None else []
-    limits += [queue.limit_bytes / wire] if queue.limit_bytes is not None else []
+    limits += [float(queue.limit_bytes // wire)] if queue.limit_bytes is not None else []
     room = min(limits, default=math.inf)
     return max(0.0, room - 1.0) if queue_switch(queue, "count_in_service") else room
 
@@ -382,7 +382,6 @@ def _links(plan: _Plan, found: Trajectory) -> pl.DataFrame:
     waiting, waited, served = found.waiting, found.waited, found.served
     steps_s = np.diff(found.times_s, prepend=found.times_s[0])
     between = np.divide(np.diff(waited, prepend=0.0), steps_s, out=waiting.copy(), where=steps_s > 0)
-    before = np.concatenate([waiting[:1], waiting[:-1]])
     delivered = np.floor(served + 1e-9)
     dropped = np.floor(found.lost + 1e-9)
     frame = pl.DataFrame(
@@ -390,9 +389,10 @@ def _links(plan: _Plan, found: Trajectory) -> pl.DataFrame:
             "time_s": found.times_s,
             "link": [plan.link.name] * len(waiting),
             "queue_packets": np.round(waiting).astype(np.uint64),
-            "queue_mean": between,
-            "queue_min": np.minimum(before, waiting).astype(np.uint64),
-            "queue_max": np.ceil(np.maximum(before, waiting)).astype(np.uint64),
+            # The difference of two integrals has their rounding.
+            "queue_mean": np.clip(between, found.shortest, found.longest),
+            "queue_min": found.shortest.astype(np.uint64),
+            "queue_max": np.ceil(found.longest).astype(np.uint64),
             "queue_integral_packet_s": waited,
             # After a decrease of the window, the excess data are still in flight; the flow sends nothing until they are
             # served.

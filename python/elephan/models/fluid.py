@@ -72,6 +72,8 @@ class Trajectory:
         losses: loss events so far.
         lost: segments dropped at the full buffer or lost at random so far, all flows together.
         waiting: segments in the queue.
+        shortest: smallest value of ``waiting`` since the time before.
+        longest: largest value of ``waiting`` since the time before.
         served: segments that left the bottleneck so far.
         waited: integral of ``waiting`` so far, segment seconds.
         ended_s: time at which each flow had sent all of its segments; NaN for a flow with segments left.
@@ -85,6 +87,8 @@ class Trajectory:
     losses: Floats
     lost: Floats
     waiting: Floats
+    shortest: Floats
+    longest: Floats
     served: Floats
     waited: Floats
     ended_s: Floats
@@ -160,6 +164,7 @@ class _Link:
         self.history: list[float] = []
         self.clock: list[float] = []
         self.served = self.waited = self.lost = 0.0
+        self.shortest, self.longest = math.inf, 0.0
         self.full_until_s = -math.inf
         self.early: Red | None = None
         self.victims: Stream | None = None
@@ -171,6 +176,7 @@ class _Link:
         told = 0
         while True:
             self._settle(now_s)
+            self._note(self._queued())
             while position < len(times) and times[position] <= now_s + 1e-12:
                 rows.append(self._row(now_s))
                 position += 1
@@ -222,7 +228,7 @@ class _Link:
         if self.early is not None:
             self._drop_early(now_s, step_s, delay_s, busy)
         passed = 1.0 if self.early is None else 1.0 - self.early.p
-        self.waited += delay_s * self.rate * step_s
+        self.waited += self._waiting(delay_s) * step_s
         for flow, rate in zip(self.flows, busy, strict=True):
             if flow.price is not None and rate > 0.0:
                 self._hit(flow, flow.price.losses(rate * step_s), now_s, delay_s)
@@ -239,7 +245,7 @@ class _Link:
         assert self.early is not None
         assert self.victims is not None
         sent = sum(busy) * step_s
-        for _ in range(self.early.losses(now_s, delay_s * self.rate, sent, self.rate * step_s)):
+        for _ in range(self.early.losses(now_s, self._waiting(delay_s), sent, self.rate * step_s)):
             at = self.victims.uniform() * sum(busy)
             for flow, rate in zip(self.flows, busy, strict=True):
                 at -= rate
@@ -253,6 +259,16 @@ class _Link:
         self.lost += losses
         if losses and flow.react_s == math.inf:
             flow.react_s = now_s + flow.sender.rtt_s + delay_s
+
+    def _queued(self) -> float:
+        return self._waiting(min(self.delay_s, self.buffer / self.rate))
+
+    def _note(self, queued: float) -> None:
+        self.shortest, self.longest = min(self.shortest, queued), max(self.longest, queued)
+
+    def _waiting(self, delay_s: float) -> float:
+        """Segments in the queue; the product of a delay and the rate may round to more than the buffer."""
+        return min(delay_s * self.rate, self.buffer)
 
     def _rates(self, now_s: float, delay_s: float) -> list[float]:
         found = [flow.window / (flow.sender.rtt_s + delay_s) if flow.active(now_s) else 0.0 for flow in self.flows]
@@ -339,7 +355,9 @@ class _Link:
 
     def _row(self, now_s: float) -> list[float]:
         delay_s = min(self.delay_s, self.buffer / self.rate)
-        row = [delay_s * self.rate, self.served, self.waited, self.lost]
+        queued = self._queued()
+        row = [queued, self.shortest, self.longest, self.served, self.waited, self.lost]
+        self.shortest = self.longest = queued
         for flow, rate in zip(self.flows, self._rates(now_s, delay_s), strict=True):
             there = flow.active(now_s)
             row += [flow.window if there else math.nan, flow.sender.rtt_s + delay_s, rate, flow.sent, flow.losses]
@@ -347,7 +365,7 @@ class _Link:
 
     def _trajectory(self, times: Floats, rows: list[list[float]]) -> Trajectory:
         table = np.array(rows)
-        own = table[:, 4:].reshape(len(times), len(self.flows), 5)
+        own = table[:, 6:].reshape(len(times), len(self.flows), 5)
         return Trajectory(
             times_s=times,
             windows=floats(own[:, :, 0]),
@@ -355,9 +373,11 @@ class _Link:
             rates=floats(own[:, :, 2]),
             sent=floats(own[:, :, 3]),
             losses=floats(own[:, :, 4]),
-            lost=floats(table[:, 3]),
+            lost=floats(table[:, 5]),
             waiting=floats(table[:, 0]),
-            served=floats(table[:, 1]),
-            waited=floats(table[:, 2]),
+            shortest=floats(table[:, 1]),
+            longest=floats(table[:, 2]),
+            served=floats(table[:, 3]),
+            waited=floats(table[:, 4]),
             ended_s=floats([flow.ended_s for flow in self.flows]),
         )
