@@ -30,7 +30,8 @@ def stated(flows: list[Any], buffer: int | str = 500, **more: Any) -> Scenario:
     """100 Mbit/s and 40 ms: a BDP of 500 segments, none of them headers."""
     fields: dict[str, Any] = {
         "rate": "100 Mbit/s", "rtt": "40 ms", "duration": "120 s",
-        "buffer": buffer if isinstance(buffer, str) else f"{buffer} packets", "measure": {"from": "60 s"}, "stack": STACK,
+        "buffer": buffer if isinstance(buffer, str) else f"{buffer} packets",
+        "measure": {"from": "60 s"}, "stack": STACK,
     }  # fmt: skip
     return Scenario.dumbbell(flows, **(fields | more))
 
