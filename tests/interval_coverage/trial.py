@@ -12,7 +12,7 @@ from typing import Any
 
 from elephan import metrics
 from elephan.backends.sim import TABLES
-from elephan.evaluation.replication import distinct_outcomes
+from elephan.metrics.replication import distinct_outcomes
 from elephan.metrics.statistics import interval
 from elephan.runs import Run, run_id
 from elephan.runs.tables import all_to_polars

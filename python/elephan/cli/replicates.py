@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from elephan.cli import common
 
 if TYPE_CHECKING:
-    from elephan.evaluation.replication import Outcomes
+    from elephan.metrics.replication import Outcomes
     from elephan.runs import Run
     from elephan.scenario import Scenario
 
@@ -62,7 +62,7 @@ def _moved(scenario: Scenario) -> bool:
 
 def found(done: Sequence[Run]) -> Outcomes:
     """Distinct results among the seeds of one scenario."""
-    from elephan.evaluation.replication import outcomes
+    from elephan.metrics.replication import outcomes
 
     return outcomes(done)
 

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from elephan.evaluation.replication import Outcomes, alike_flows, distinct_outcomes, outcomes
+from elephan.metrics.replication import Outcomes, alike_flows, distinct_outcomes, outcomes
 from elephan.runs import Run
 from elephan.scenario import Scenario
 
