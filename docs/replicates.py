@@ -23,8 +23,8 @@ mpl.rcParams.update(
 import matplotlib.pyplot as plt  # noqa: E402
 
 import elephan  # noqa: E402
-from elephan.metrics.replication import distinct_outcomes  # noqa: E402
 from elephan.metrics import interval  # noqa: E402
+from elephan.metrics.replication import distinct_outcomes  # noqa: E402
 
 FOLDER = Path(__file__).parent
 KINDS = {
