@@ -306,6 +306,8 @@ def test_warnings_name_who_was_held_back_and_who_lost_too_seldom() -> None:
         "cubic-1: its receive window, not its algorithm, held it back for 40% of its time"
     ]
     seldom = synthetic.run(stated, {"cubic-1": constant(60.0)}, loss_times={"cubic-1": [5.0, 60.0]})
-    assert warnings_after(seldom)[0].startswith("cubic-1: 1 congestion events in the measured part, fewer than 3")
+    assert warnings_after(seldom)[0].startswith("cubic-1: 1 congestion event in the measured part, fewer than 3")
+    early = synthetic.run(stated, {"cubic-1": constant(60.0)}, flow_columns={"completion_s": 12.0})
+    assert warnings_after(early) == ["cubic-1: ended at 12 s, before the measured part, which begins at 50 s"]
     often = synthetic.run(stated, {"cubic-1": constant(60.0)}, loss_times={"cubic-1": [60.0, 70.0, 80.0]})
     assert warnings_after(often) == []

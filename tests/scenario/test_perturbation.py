@@ -98,6 +98,9 @@ def test_a_start_that_may_be_past_the_end_is_warned_about() -> None:
     short = stated(rtt="600 ms", duration="2 s", perturb="hosts")
     assert any("past the end of the run" in line for line in short.warnings())
     assert not any("past the end" in line for line in stated(perturb="hosts").warnings())
+    brief = {"duration": "5 ms", "sample_period": "1 ms"}
+    assert any(": start_jitter moves its start by up to 10 ms" in line for line in stated(**brief).warnings())
+    assert not any("past the end" in line for line in stated(**brief, start_jitter="0 s").warnings())
 
 
 def test_hosts_of_the_kernel_perturb_by_themselves() -> None:

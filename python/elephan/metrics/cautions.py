@@ -5,35 +5,49 @@ from __future__ import annotations
 from elephan.metrics.compiled import by_flow
 from elephan.runs.result import Run
 from elephan.scenario import catalog
+from elephan.scenario.units import PS_PER_S
 
 RECEIVE_WINDOW_NOTICED = 0.01
 EPOCHS_WANTED = 3
 _COLUMNS = (
-    "name", "algorithm", "timeouts", "loss_events", "ecn_events", "completion_s", "receive_window_limited_fraction",
+    "name", "algorithm", "start_s", "timeouts", "loss_events", "ecn_events", "completion_s",
+    "receive_window_limited_fraction",
 )  # fmt: skip
 MOST_SINGLY = 12
 """Largest number of flows whose warnings have separate lines."""
 
 
 def warnings_after(run: Run) -> list[str]:
-    """Warnings about flows limited by the receiver, and about too few congestion epochs for an average.
+    """Warnings about flows that ended early or were limited by the receiver, and about too few congestion epochs for
+    an average.
 
     A congestion event, by a loss or by an ECN mark, ends an epoch.
     """
     held_back: dict[str, float] = {}
     few: dict[str, float] = {}
+    ended: dict[str, float] = {}
+    from_s = run.canonical["measure"]["from_ps"] / PS_PER_S
     rows = run.rows("flows", _COLUMNS)
     events = by_flow(run, "congestion_events") if rows else {}
     for row in rows:
         name, limited = row["name"], row["receive_window_limited_fraction"]
         if limited is not None and limited > RECEIVE_WINDOW_NOTICED:
             held_back[name] = limited
+        if row["completion_s"] is not None and row["start_s"] + row["completion_s"] < from_s:
+            ended[name] = row["start_s"] + row["completion_s"]
         ever = sum(row.get(name) or 0 for name in ("timeouts", "loss_events", "ecn_events"))
         cyclic = ever > 0 and _waits_for_loss(row["algorithm"])
         if cyclic and row["completion_s"] is None and events[name] < EPOCHS_WANTED:
             few[name] = events[name]
     return [
         *_hidden_losses(run),
+        *_each_or_all(
+            {
+                name: f"ended at {end_s:.4g} s, before the measured part, which begins at {from_s:.4g} s"
+                for name, end_s in ended.items()
+            },
+            f"they ended before the measured part, which begins at {from_s:.4g} s",
+        ),
         *_each_or_all(
             {
                 name: f"its receive window, not its algorithm, held it back for {share:.0%} of its time"
@@ -44,7 +58,7 @@ def warnings_after(run: Run) -> list[str]:
         ),
         *_each_or_all(
             {
-                name: f"{count:.0f} congestion events in the measured part, fewer than {EPOCHS_WANTED}: "
+                name: f"{_events(count)} in the measured part, fewer than {EPOCHS_WANTED}: "
                 "its means depend on where in its cycle the window lies"
                 for name, count in few.items()
             },
@@ -52,6 +66,10 @@ def warnings_after(run: Run) -> list[str]:
             "their means depend on where in their cycles the window lies",
         ),
     ]
+
+
+def _events(count: float) -> str:
+    return "1 congestion event" if count == 1 else f"{count:.0f} congestion events"
 
 
 def _hidden_losses(run: Run) -> list[str]:

@@ -175,13 +175,14 @@ def _late_starts(scenario: ScenarioTable) -> list[str]:
 
 
 def _starts_after_the_end(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    """Flows that ``perturb`` may move past the end of the run."""
+    """Flows that their random delay may move past the end of the run."""
     start_ps = jitters(scenario, graph).start_ps
-    if scenario.perturb != HOSTS:
+    if start_ps == 0:
         return []
+    delayed = "perturb" if scenario.perturb == HOSTS else "start_jitter"
     return [
-        f"{flow_name(flow, i)}: perturb moves its start by up to {format_time(start_ps)}, past the end of the run; "
-        "write a longer duration, or a start_jitter"
+        f"{flow_name(flow, i)}: {delayed} moves its start by up to {format_time(start_ps)}, past the end of the run; "
+        "write a longer duration, or another start_jitter"
         for i, flow in enumerate(scenario.flow)
         if flow.start + flow.start_spread + start_ps >= scenario.duration
     ]
