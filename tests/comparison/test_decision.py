@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from elephan.comparison.decision import decide
-from elephan.comparison.evidence import Evidence
 from elephan.comparison.horizon import SAME, changes
 from elephan.comparison.measures import BEFORE, HALVES, THIRDS, WHOLE
 from elephan.comparison.numbers import LEAST_FOR_INTERVAL, number_of, spread, together
+from elephan.comparison.observations import Observations
 from elephan.comparison.preferences import LEAST, PREFERENCES, log_ratio, preference
 from elephan.comparison.situations import ALONE, LATE
 from elephan.metrics.statistics import LOOK_CONFIDENCE, holm, paired_p_value
@@ -23,8 +23,8 @@ from elephan.scenario import ScenarioError
 SECTIONS = THIRDS[-1] + 1
 
 
-class Written(Evidence):
-    """Evidence whose objectives are written down."""
+class Written(Observations):
+    """Observations whose objectives are written down."""
 
     def __init__(self, values: dict[str, list[float]], later: dict[str, float] | None = None) -> None:
         super().__init__((), 40)
@@ -110,7 +110,7 @@ def observation(
 
 
 def test_the_objective_is_the_sum_of_logarithms_that_is_documented() -> None:
-    evidence = Evidence(("cubic",), 40)
+    evidence = Observations(("cubic",), 40)
     for made in (
         observation(("x", ALONE), 80.0, inflation=1.5),
         observation(("x", "cubic"), 75.0, 15.0),
@@ -132,7 +132,7 @@ def test_the_objective_is_the_sum_of_logarithms_that_is_documented() -> None:
 
 
 def test_starving_oneself_earns_nothing_and_delivering_nothing_is_bounded() -> None:
-    evidence = Evidence(("cubic",), 40)
+    evidence = Observations(("cubic",), 40)
     for made in (
         observation(("x", ALONE), 0.0),
         observation(("x", "cubic"), 1.0, 89.0),
@@ -171,7 +171,7 @@ def alone(seed: int, rates: dict[int, float]) -> Any:
 
 @pytest.mark.parametrize("part", [BEFORE, *HALVES, *THIRDS])
 def test_a_number_that_differs_in_a_part_of_the_runs_depends_on_the_duration(part: int) -> None:
-    steady, moving = Evidence((), 40), Evidence((), 40)
+    steady, moving = Observations((), 40), Observations((), 40)
     for seed in range(1, 9):
         steady.add(alone(seed, {part: 79.0}))
         moving.add(alone(seed, {part: 70.0}))
@@ -184,14 +184,14 @@ def test_a_number_that_differs_in_a_part_of_the_runs_depends_on_the_duration(par
 
 
 def test_a_change_that_chance_explains_is_none() -> None:
-    evidence = Evidence((), 40)
+    evidence = Observations((), 40)
     for seed in range(1, 9):
         evidence.add(alone(seed, {BEFORE: 86.0 if seed % 2 else 66.0}))
     assert changes(evidence, ["x"], preference("goodput")) == ()
 
 
 def test_a_life_has_no_parts() -> None:
-    evidence = Evidence((), 40, life=True)
+    evidence = Observations((), 40, life=True)
     for seed in range(1, 9):
         evidence.add(alone(seed, {BEFORE: 10.0}))
     assert changes(evidence, ["x"], preference("goodput")) == ()
@@ -199,7 +199,7 @@ def test_a_life_has_no_parts() -> None:
 
 
 def test_few_seeds_have_no_interval() -> None:
-    evidence = Evidence((), 40)
+    evidence = Observations((), 40)
     for seed in range(1, LEAST_FOR_INTERVAL):
         evidence.add(alone(seed, {}))
     few = number_of(evidence, ("x", ALONE), "goodput_mbps")

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from elephan.evaluation.conditions import aggregation, points_of, span
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.metrics.statistics import bootstrap
 from elephan.runs import Run
@@ -43,7 +43,7 @@ def test_measurements_combine_after_the_median_over_seeds() -> None:
 
 def test_runs_of_some_scenarios_keep_the_order_of_the_runs() -> None:
     names = [f"{number:016x}" for number in range(50)]
-    runs = [SimpleNamespace(manifest={"scenario_hash": name}, seed=1) for name in names]
+    runs = [SimpleNamespace(id=name, manifest={"scenario_hash": name}, seed=1) for name in names]
     wanted = [SimpleNamespace(hash=name) for name in reversed(names[10:])]
-    fewer = RunSet(cast("list[Run]", runs)).of_scenarios(cast("list[Scenario]", wanted))
+    fewer = Evidence(cast("list[Run]", runs)).of_scenarios(cast("list[Scenario]", wanted))
     assert [run.manifest["scenario_hash"] for run in fewer] == names[10:]

@@ -11,7 +11,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan.evaluation.criteria import CriterionError
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.measuring import (
     At,
@@ -52,7 +52,7 @@ def suite(table: dict[str, Rule], **more: Any) -> Suite:
                 own = rate * buffer / 100 + 2 * (seed - 1)
                 rates = dict.fromkeys(stated_.flow_names, constant(5.0)) | {f"{name}-1": constant(own)}
                 runs.append(synthetic.run(stated_, rates))
-    return Suite(RunSet(runs), None, table, scenario, **more)
+    return Suite(Evidence(runs), None, table, scenario, **more)
 
 
 def measured(rule: Rule, subject: str = "cubic", **where: Any) -> float:
@@ -107,7 +107,7 @@ def test_what_cannot_be_measured_is_said() -> None:
     with pytest.raises(NotJudgedError, match="not part of this selection"):
         found.measure("m", "cubic", {"buffer": 300}, ASKS)
     with pytest.raises(NotJudgedError, match="nothing is run for it"):
-        Suite(RunSet([]), None, {"m": MBPS}).measure("m", "cubic", {}, ASKS)
+        Suite(Evidence(), None, {"m": MBPS}).measure("m", "cubic", {}, ASKS)
     assert found.points("buffer", ASKS) == (100, 200)
     with pytest.raises(NotJudgedError, match="no points along rtt_ms"):
         found.points("rtt_ms", ASKS)

@@ -18,7 +18,8 @@ from elephan.cli.main import run_command
 from elephan.evaluation import in_kernel as evaluation_in_kernel
 from elephan.evaluation import kernel_runs
 from elephan.evaluation.conditions import Value, Where
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.measurement import Measurement, constant
 from elephan.papers import in_kernel, results
 from elephan.papers.claims import Claim, parse_claims
@@ -52,7 +53,7 @@ SCENARIOS: Mapping[str, Scenario] = {
 class Tiny:
     """Measures a flow's rate in one scenario; a rule needs no run."""
 
-    def __init__(self, runs: RunSet) -> None:
+    def __init__(self, runs: Evidence) -> None:
         self._runs = runs
 
     def points(self, parameter: str, claim: Claim) -> Sequence[Value]:
@@ -74,7 +75,7 @@ def _claim(name: str, subject: str, expected: float, metric: str = "utilization"
     }  # fmt: skip
 
 
-def _no_figures(runs: RunSet) -> Sequence[Figure]:
+def _no_figures(runs: Evidence) -> Sequence[Figure]:
     return ()
 
 

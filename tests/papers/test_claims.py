@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from elephan.evaluation.conditions import Value, Where, listed_points
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.papers import boards
 from elephan.papers.claims import Claim, load_explanations, parse_claims
@@ -149,7 +149,7 @@ def test_a_difference_without_a_finding_is_counted(tmp_path: Path) -> None:
     path.write_text('[[explanation]]\nclaims = ["one", "three"]\nwhy = "the road was wet"\n')
     judged = judge_all(three, Given({"a": 0, "b": 0, "c": 2}), load_explanations(path, three))
     paper = Paper("p", "", "", three, {}, lambda runs: Given({}), lambda runs: ())
-    result = PaperResult(paper, judged, RunSet(()))
+    result = PaperResult(paper, judged, Evidence())
     assert [judgment.verdict for judgment in judged] == ["differs", "differs", "reproduced"]
     assert result.unexplained == ("p.two",)
     assert result.to_json()["unexplained"] == ["p.two"]

@@ -11,7 +11,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant, step
 
 from elephan import papers
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.relations import RELATIONS
 from elephan.papers.claims import ClaimSet
@@ -63,7 +63,7 @@ def measured(metric: str, subject: str, runs: list[Run], **where: object) -> flo
     asked = {"bg": False, **where}
     experiment = str(asked.pop("experiment", claim.experiment))
     claims = [c for c in paper().claims.claims if c.metric == metric and c.experiment == experiment]
-    return measurer(RunSet(runs), Setup()).measure(metric, subject, asked, claims[0]).value()  # type: ignore[arg-type]
+    return measurer(Evidence(runs), Setup()).measure(metric, subject, asked, claims[0]).value()  # type: ignore[arg-type]
 
 
 def test_the_paper_has_its_claims_and_its_runs() -> None:
@@ -169,10 +169,10 @@ def test_a_convergence_time_that_is_never_reached_is_the_rest_of_the_run() -> No
     assert measured("convergence_time_s", "hstcp", [never], rtt_ms=16) == 1070
     assert 50 < measured("convergence_time_s", "hstcp", [soon], rtt_ms=16) <= 61
     # Nothing for 50 s, then as much as the first: 195 (t - 50) is 80 % of 390 * 50 + 195 (t - 50) at 450 s.
-    later = measurer(RunSet([soon]), Setup(convergence="accumulated"))
+    later = measurer(Evidence([soon]), Setup(convergence="accumulated"))
     assert 449 <= value(later, "convergence_time_s", Setup().scenario(case)).value() <= 451
     claim = next(c for c in paper().claims.claims if c.metric == "converged")
-    of = measurer(RunSet([never]), Setup()).measure
+    of = measurer(Evidence([never]), Setup()).measure
     assert of("converged", "hstcp", {"bg": False, "rtt_ms": 16}, claim).value() == 0
 
 
@@ -194,7 +194,7 @@ def test_counts_name_whom_they_count() -> None:
         for rtt in RTTS_MS
     ]
     claim = next(c for c in paper().claims.claims if c.metric == "n_rtts_not_converged")
-    found = measurer(RunSet(runs), Setup()).measure("n_rtts_not_converged", "hstcp", {"bg": False}, claim)
+    found = measurer(Evidence(runs), Setup()).measure("n_rtts_not_converged", "hstcp", {"bg": False}, claim)
     assert found.value() == 3
     assert found.detail == "16 ms, 42 ms, 82 ms"
 
@@ -210,7 +210,7 @@ def test_a_count_over_round_trip_times_is_one_count() -> None:
                 made(Kind("X3", True).case(name, rtt), constant(other if name == "bic" else 100), constant(100))
             )
     claim = next(c for c in paper().claims.claims if c.id == "ha2006.F6b.most_improve")
-    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), measurer(RunSet(runs), Setup()))
+    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), measurer(Evidence(runs), Setup()))
     assert (judged.measured, judged.verdict) == (0, "differs")
     runs = [
         made(Kind("X3", bg).case(n, rtt), constant(100 if bg else 150), constant(100))
@@ -218,7 +218,7 @@ def test_a_count_over_round_trip_times_is_one_count() -> None:
         for n in VARIANTS
         for rtt in (16, 42, 82)
     ]
-    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), measurer(RunSet(runs), Setup()))
+    (judged,) = judge_all(ClaimSet((claim,), paper().claims.experiments), measurer(Evidence(runs), Setup()))
     assert (judged.measured, judged.verdict) == (6, "reproduced")
 
 
@@ -276,18 +276,18 @@ def test_a_small_part_runs_from_end_to_end(tmp_path: object) -> None:
     chosen.append(SMALL.scenario(Case("", "", (0, 0), background=True)))
     runs = sweep([(scenario, 1) for scenario in chosen], jobs=1, store=Store(str(tmp_path)))
     kept = tuple(c for c in small.claims.claims if c.id in ("ha2006.F3a.htcp.lowest_16", "ha2006.F2b.bg_only"))
-    alone, unjudged = judge_all(ClaimSet(kept, small.claims.experiments), small.measurer(RunSet(runs)))
+    alone, unjudged = judge_all(ClaimSet(kept, small.claims.experiments), small.measurer(Evidence(runs)))
     assert unjudged.verdict == "not_judged"
     assert alone.measured is not None
     assert alone.measured > 0.8
-    suite, kind = measurer(RunSet(runs), SMALL), Kind("X2", background=True)
+    suite, kind = measurer(Evidence(runs), SMALL), Kind("X2", background=True)
     busy = [SMALL.scenario(kind.case(name, 16)) for name in ("fast", "htcp")]
     lost = value(suite, "loss_rate", SMALL.scenario(Kind("X2", background=False).case("fast", 16)))
     assert all(0.9 < value(suite, "utilization", scenario).value() <= 1.0 for scenario in busy)
     assert value(suite, "cov_total_throughput", busy[1]).value() > 0
     # FAST alone keeps its two alphas of 20 in a buffer of 133 segments.
     assert lost.value() == 0
-    assert len(small.figures(RunSet(runs))) > 0
+    assert len(small.figures(Evidence(runs))) > 0
 
 
 # ---- beyond the paper ----
@@ -298,7 +298,7 @@ def test_the_question_has_every_queue_and_algorithm() -> None:
     assert asked is not None
     counts = {name: len(e.scenarios) for name, e in asked.experiments.items()}
     assert counts == {"ha2006.aqm.alone": 28, "ha2006.aqm.bg": 28, "ha2006.aqm.sack": 24}
-    assert list(asked.answer(RunSet([]))) == []
+    assert list(asked.answer(Evidence())) == []
 
 
 def test_the_answer_is_made_of_measured_values() -> None:
@@ -310,9 +310,9 @@ def test_the_answer_is_made_of_measured_values() -> None:
             one, other = scenario.flow_names
             managed = scenario.canonical()["links"][0]["queue"]["kind"] != "droptail"
             runs.append(synthetic.run(scenario, {one: constant(30), other: constant(30 if managed else 10)}))
-    sentences = list(asked.answer(RunSet(runs)))
+    sentences = list(asked.answer(Evidence(runs)))
     assert "Mean Jain's index of two flows of a kind alone: drop-tail 0.8, RED 1, PIE 1, CoDel 1." in sentences
-    assert len(asked.figures(RunSet(runs))) == 2
+    assert len(asked.figures(Evidence(runs))) == 2
 
 
 def test_agreement_of_orders() -> None:
@@ -323,10 +323,10 @@ def test_agreement_of_orders() -> None:
 
 
 def test_missing_runs_are_left_out_of_the_answer() -> None:
-    asked = Answers(RunSet([]), {name: Setup() for name in QUEUES})
+    asked = Answers(Evidence(), {name: Setup() for name in QUEUES})
     assert asked.values("jain_fi", background=False) == {}
     with pytest.raises(NotJudgedError):
-        value(measurer(RunSet([]), Setup()), "jain_fi", Setup().scenario(Kind("X2", False).case(ALGORITHMS[0], 16)))
+        value(measurer(Evidence(), Setup()), "jain_fi", Setup().scenario(Kind("X2", False).case(ALGORITHMS[0], 16)))
 
 
 def test_a_reading_of_one_algorithm_leaves_the_others_runs_as_they_are() -> None:

@@ -16,7 +16,7 @@ from tests.runs.synthetic import constant
 
 import elephan
 from elephan import papers
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.metrics.reading import flow_series
 from elephan.models import hcc
 from elephan.papers.hcc2011.published import Published
@@ -57,7 +57,7 @@ def table2(scale: int = 1) -> tuple[Run, ...]:
 
 def verdicts(runs: Sequence[Run], of: Paper | None = None) -> dict[str, Judgment]:
     chosen = of or paper()
-    judged = judge_all(chosen.claims, chosen.measurer(RunSet(runs)), intervals=False)
+    judged = judge_all(chosen.claims, chosen.measurer(Evidence(runs)), intervals=False)
     return {judgment.claim.id.removeprefix("hcc2011."): judgment for judgment in judged}
 
 
@@ -126,7 +126,7 @@ def test_a_wrong_cell_of_the_printed_table_is_found() -> None:
     )
     published = Published(replace(claims, claims=spoilt))
     claim = next(claim for claim in claims.claims if claim.check == "internal")
-    found = published.measurer(RunSet([])).measure("max_abs_residual", "EI_minus_T1_plus_T2", {}, claim)
+    found = published.measurer(Evidence()).measure("max_abs_residual", "EI_minus_T1_plus_T2", {}, claim)
     assert found.value() == pytest.approx(1, abs=0.01)
     assert len(published.rows) == 42
 

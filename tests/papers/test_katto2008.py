@@ -15,7 +15,7 @@ import pytest
 
 from elephan import papers
 from elephan.evaluation.criteria import CriterionError
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.models import hybrid
 from elephan.papers.claims import Claim
 from elephan.papers.judging import judge_all
@@ -52,11 +52,11 @@ def claim(**fields: Any) -> Claim:
     return Claim(**(known | rest | more | fields))
 
 
-class Fake(RunSet):
+class Fake(Evidence):
     """Runs that are not there, with given metrics: (flow protocol's scenario title, metric) to a value."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__([])
+        super().__init__()
         self._given = values
 
     def of(self, scenario: Any) -> list[Any]:
@@ -165,7 +165,7 @@ def test_the_error_is_relative_to_the_model() -> None:
 
 
 def test_unknown_conditions_and_metrics_are_refused() -> None:
-    suite = measurer(RunSet([]), Setup())
+    suite = measurer(Evidence(), Setup())
     with pytest.raises(CriterionError, match="bufer is not understood"):
         suite.measure("loss_rate_model", "reno", {"bufer": 1}, claim())
     with pytest.raises(CriterionError, match="'speed' is not measured"):
@@ -188,10 +188,10 @@ def test_some_of_it_from_end_to_end(tmp_path: Path) -> None:
     ]
     from dataclasses import replace
 
-    judged = judge_all(replace(PAPER.claims, claims=tuple(chosen)), measurer(RunSet(runs), setup))
+    judged = judge_all(replace(PAPER.claims, claims=tuple(chosen)), measurer(Evidence(runs), setup))
     assert [j.verdict for j in judged] == ["reproduced", "reproduced"]
     assert all(len(j.runs) == 16 for j in judged)
-    (figure,) = [figure for figure in PAPER.figures(RunSet(runs)) if figure.id == "figure7"]
+    (figure,) = [figure for figure in PAPER.figures(Evidence(runs)) if figure.id == "figure7"]
     markers = [trace for trace in figure.plotly()["data"] if trace["mode"] == "markers"]
     assert [trace["name"] for trace in markers] == ["TCP-Reno (SACK) (run)", "CTCP (run)", "TCP-Fusion (run)"]
     assert list(markers[0]["x"]) == points(1, 3)
@@ -238,14 +238,14 @@ def test_errors_of_models_are_over_the_loss_rates_of_a_case() -> None:
 
 def test_the_open_question_has_no_answer_without_runs() -> None:
     assert PAPER.beyond is not None
-    assert list(PAPER.beyond.answer(RunSet([]))) == []
-    assert list(PAPER.beyond.figures(RunSet([]))) == []
+    assert list(PAPER.beyond.answer(Evidence())) == []
+    assert list(PAPER.beyond.figures(Evidence())) == []
 
 
 def test_the_open_question_is_answered_from_runs(tmp_path: Path) -> None:
     setup, store = Setup(time=200), Store(tmp_path)
     scenarios = [setup.sweep(name, p) for name in HYBRIDS for p in (1e-6, 1e-5, 3.16e-5, 1e-3)]
-    runs = RunSet([run(scenario, store=store) for scenario in scenarios])
+    runs = Evidence([run(scenario, store=store) for scenario in scenarios])
     lines = beyond.answer(runs, setup)
     assert len(lines) == 5
     assert lines[0].startswith("One flow, cases 1 and 2")

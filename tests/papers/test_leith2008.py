@@ -13,7 +13,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan import papers
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.relations import RELATIONS
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment, judge_all
@@ -46,7 +46,7 @@ def verdicts(*runs: Run, about: str = "") -> dict[str, Judgment]:
     """By the claims' ids; of those that begin so."""
     chosen = tuple(claim for claim in whole().claims.claims if claim.id.startswith(f"leith2008.{about}"))
     claims = replace(whole().claims, claims=chosen)
-    return {j.claim.id.partition(".")[2]: j for j in judge_all(claims, whole().measurer(RunSet(runs)))}
+    return {j.claim.id.partition(".")[2]: j for j in judge_all(claims, whole().measurer(Evidence(runs)))}
 
 
 def made(scenario: Scenario, mbps: dict[str, float], seed: int = 1) -> Run:
@@ -187,13 +187,13 @@ def test_epochs_of_a_quick_run_count_tenfold() -> None:
     scenario = lone(Setup(scale=10), "illinois", paths.F3B)
     losses = {"illinois": [20.05 + 60.1 * i for i in range(5)]}
     run = synthetic.run(scenario, {"illinois": constant(20.0)}, loss_times=losses)
-    suite = measurer(RunSet([run]), Setup(scale=10))
+    suite = measurer(Evidence([run]), Setup(scale=10))
     claim = next(claim for claim in whole().claims.claims if claim.id == "leith2008.F3b.illinois.epoch_s")
     assert suite.measure("epoch_duration_s", "illinois", {}, claim).value() == pytest.approx(601)
 
 
 def test_points_along_a_parameter_are_the_experiments() -> None:
-    suite = measurer(RunSet([]), Setup())
+    suite = measurer(Evidence(), Setup())
 
     def claim(name: str) -> Claim:
         return next(claim for claim in whole().claims.claims if claim.id == f"leith2008.{name}")
@@ -230,9 +230,9 @@ def test_the_question_beyond_is_answered_from_runs_alone() -> None:
             pairs, [(5.0, 5.0), (7.5, 2.5), (9.0, 1.0), (10.0, 0.0), (6.0, 4.0)] * 3, strict=True
         )
     ]
-    answer = question.answer(RunSet(runs))
+    answer = question.answer(Evidence(runs))
     assert len(answer) == 7
     assert all(sentence.endswith(".") for sentence in answer)
     assert answer[0].startswith("Recovery from an interruption at 1 Gbit/s takes: Reno longer than can be seen")
     assert "Reno 1, CUBIC 0.96" in answer[-1]
-    assert question.figures(RunSet([])) == []
+    assert question.figures(Evidence()) == []

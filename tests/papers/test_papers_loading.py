@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.papers import drawing, loading
 from elephan.papers.claims import ClaimSet, parse_claims
@@ -42,7 +42,7 @@ def pair(setup: Setup, protocol: str, buffer_pkts: int, second: str = "reno") ->
 class Rules:
     """A measurer whose metric is the sum over two parts of a run."""
 
-    def __init__(self, runs: RunSet, setup: Setup) -> None:
+    def __init__(self, runs: Evidence, setup: Setup) -> None:
         self._runs = runs
         self._setup = setup
 
@@ -123,11 +123,11 @@ def test_a_variant_of_an_unknown_experiment_is_refused() -> None:
 # ---- figures ----
 
 
-class Given(RunSet):
+class Given(Evidence):
     """Runs of two seeds, whose value is the buffer in packets plus the seed; some scenarios have none."""
 
     def __init__(self, missing: Sequence[str] = ()) -> None:
-        super().__init__(())
+        super().__init__()
         self._missing = missing
 
     def of(self, scenario: Scenario) -> list[Any]:
@@ -140,7 +140,7 @@ class Given(RunSet):
         return {"one": run.value} if name == "mbps" else run.value
 
 
-def drawn(table: Mapping[str, Any], runs: RunSet, scale: int = 1) -> Any:
+def drawn(table: Mapping[str, Any], runs: Evidence, scale: int = 1) -> Any:
     figure = drawing.FigureTable(**{"id": "f", "title": "F", "caption": "", **table})
     figures = drawing.Figures(
         stated(), {"reno": "Reno"}, (figure,), {"reno": 4, "cubic": 5}, Setup(scale=scale), CODE.scenarios,

@@ -11,7 +11,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan import papers
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.relations import RELATIONS
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Paper
@@ -143,7 +143,7 @@ def test_a_region_is_that_of_the_median_over_seeds() -> None:
     pair = ("bic", "bic")
     runs = [made(pair, asymmetry, seed=seed) for seed, asymmetry in enumerate((0.05, 0.25, 0.9), start=1)]
     fifths = next(variant for variant in paper().variants if variant.id == "regions-by-fifths")
-    judgments = judge_all(paper().claims, fifths.measurer(RunSet(runs)))
+    judgments = judge_all(paper().claims, fifths.measurer(Evidence(runs)))
     judgment = next(j for j in judgments if j.claim.id == "weigle2006.region.bic_bic")
     assert (judgment.verdict, judgment.measured) == ("reproduced", 2.0)
     assert (judgment.low, judgment.high) == (1.0, 5.0)
@@ -181,7 +181,7 @@ def test_other_readings_change_what_they_say_and_nothing_else() -> None:
 def test_ranking_judges_the_same_runs_differently() -> None:
     variant = next(variant for variant in paper().variants if variant.id == "regions-by-fifths")
     flat = [made(pair, 0.01 * (i + 3.5)) for i, pair in enumerate(PAIRS)]
-    runs = RunSet(flat)
+    runs = Evidence(flat)
     by_rank = {j.claim.id: j for j in judge_all(paper().claims, paper().measurer(runs))}
     by_fifths = {j.claim.id: j for j in judge_all(paper().claims, variant.measurer(runs))}
     assert by_fifths["weigle2006.region.count1"].measured == 17.0

@@ -7,7 +7,7 @@ from tests.runs import synthetic
 from tests.runs.synthetic import constant
 
 from elephan import papers
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.papers.weigle2006 import beyond as subject
 from elephan.papers.weigle2006.setup import PROTOCOLS, Setup, label
 
@@ -43,7 +43,7 @@ def test_the_answer_counts_who_wins_in_which_order() -> None:
         rates = wins.get((first, second), (50.0, 50.0))
         flows = dict(zip((f"{first}-1", f"{second}-2"), map(constant, rates), strict=True))
         runs.append(synthetic.run(scenarios[name], flows))
-    found = RunSet(runs)
+    found = Evidence(runs)
     values = subject.grid(found, scenarios, everyone)
     assert values["bic", "reno"] == pytest.approx(0.8)
     shares, orders, own = subject.answer(found, scenarios, everyone)
@@ -52,7 +52,7 @@ def test_the_answer_counts_who_wins_in_which_order() -> None:
     assert "and the late-starting flow in 0; 1 are even" in orders
     assert own.startswith("Two flows of one algorithm share evenly in 3 of 3")
     of_these = [run for run in runs if run.manifest["title"] != scenarios["vegas>vegas"].title]
-    assert " evenly in 2 of 2 cases" in subject.answer(RunSet(of_these), scenarios, everyone)[2]
+    assert " evenly in 2 of 2 cases" in subject.answer(Evidence(of_these), scenarios, everyone)[2]
     (figure,) = subject.figures(found, scenarios, everyone)
     (heat,) = figure.plotly()["data"]
     assert heat["z"][everyone.index("reno")][everyone.index("bic")] == pytest.approx(-0.8)
@@ -60,6 +60,6 @@ def test_the_answer_counts_who_wins_in_which_order() -> None:
 
 def test_nothing_is_said_of_runs_that_are_not_there() -> None:
     scenarios = subject.Pairs(Setup(), ("bic", "reno"))
-    assert subject.answer(RunSet([]), scenarios, ("bic", "reno")) == []
-    assert subject.figures(RunSet([]), scenarios, ("bic", "reno")) == []
+    assert subject.answer(Evidence(), scenarios, ("bic", "reno")) == []
+    assert subject.figures(Evidence(), scenarios, ("bic", "reno")) == []
     assert label(("bic", "reno")) in scenarios

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,11 +10,12 @@ import pytest
 
 from elephan.cli.main import run_command
 from elephan.evaluation import verdicts
+from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.relations import Allowed
 from elephan.evaluation.wording import Quantity
 from elephan.metrics.registry import get, registry
-from elephan.suites import load, names
-from elephan.suites.evidence import quantity
+from elephan.suites import cases, load, names
+from elephan.suites.cases import quantity
 from elephan.suites.schema import CriterionTable
 
 CRITERIA = [(name, criterion) for name in names() for criterion in load(name).table.criterion]
@@ -86,3 +88,10 @@ def test_the_files_say_by_how_much_it_is_worse(folder: Path) -> None:
     for text in (files["m.md"].read_text(), (folder / "r" / "report.html").read_text()):
         assert " with cubic (difference " in text
         assert "goodput_mbps <=" not in text
+
+
+def test_a_time_that_neither_run_reached_is_not_judged() -> None:
+    for kind in ("ratio", "difference", "lost"):
+        with pytest.raises(NotJudgedError, match="neither it nor the value"):
+            cases.relative(kind, math.inf, math.inf)
+    assert cases.relative("ratio", math.inf, 2.0) == math.inf

@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import Any
 
 from elephan.comparison.decision import Decision
-from elephan.comparison.evidence import Evidence
 from elephan.comparison.horizon import LIFE, LONG_RUN, SAME, Horizon
 from elephan.comparison.numbers import LEAST_FOR_INTERVAL, number_of, plain, spread
+from elephan.comparison.observations import Observations
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import ALONE, LATE
 
@@ -88,8 +88,8 @@ class Answer:
 
 
 def answer(
-    decision: Decision, evidence: Evidence, preference: Preference, horizon: Horizon, rate_mbps: float, after_s: float,
-    notes: Sequence[str] = (),
+    decision: Decision, evidence: Observations, preference: Preference, horizon: Horizon, rate_mbps: float,
+    after_s: float, notes: Sequence[str] = (),
 ) -> Answer:  # fmt: skip
     """The answer for a decision.
 
@@ -130,13 +130,13 @@ def _who(decision: Decision) -> str:
     return f"{decision.best}:"
 
 
-def _nobody(evidence: Evidence, horizon: Horizon) -> str:
+def _nobody(evidence: Observations, horizon: Horizon) -> str:
     """The beginning of an answer without a recommendation."""
     low, high = evidence.range_s
     return f"No recommendation{' yet' if horizon.needed_s is None else ''}. From {low:g} s to {high:g} s:"
 
 
-def _goodput(decision: Decision, evidence: Evidence, rate_mbps: float, *, named: bool) -> str:
+def _goodput(decision: Decision, evidence: Observations, rate_mbps: float, *, named: bool) -> str:
     scale, unit = (_GIGA, "Gbit/s") if rate_mbps >= _GIGA else (1.0, "Mbit/s")
     found = {name: number_of(evidence, (name, ALONE), "goodput_mbps") for name in decision.order}
     best = found.pop(decision.best)
@@ -149,7 +149,7 @@ def _goodput(decision: Decision, evidence: Evidence, rate_mbps: float, *, named:
     return f"{subject}{text} alone" + (f"; {listed(others, 'and')}" if others else "") + "."
 
 
-def _delay(decision: Decision, evidence: Evidence) -> str:
+def _delay(decision: Decision, evidence: Observations) -> str:
     found = {name: number_of(evidence, (name, ALONE), "queueing_delay_ms") for name in decision.order}
     best = found.pop(decision.best)
     if best is None:
@@ -159,7 +159,7 @@ def _delay(decision: Decision, evidence: Evidence) -> str:
     return text + (f"; {listed(others, 'and')}" if others else "") + "."
 
 
-def _startup(decision: Decision, evidence: Evidence) -> str:
+def _startup(decision: Decision, evidence: Observations) -> str:
     """Time to 90 % of the rate alone, and of a late-starting flow to 90 % of its share."""
     alone = number_of(evidence, (decision.best, ALONE), "startup_s")
     late = number_of(evidence, (decision.best, LATE), "startup_s")
@@ -173,7 +173,7 @@ def _after(seconds: float) -> str:
     return f"{plain(seconds)} s" if seconds != float("inf") else "infinitely long"
 
 
-def _harm(name: str, evidence: Evidence) -> list[Harm]:
+def _harm(name: str, evidence: Observations) -> list[Harm]:
     found = []
     for rival in evidence.rivals:
         harm, excess = (number_of(evidence, (name, rival), kind) for kind in ("harm", "excess_harm"))
@@ -183,7 +183,7 @@ def _harm(name: str, evidence: Evidence) -> list[Harm]:
     return found
 
 
-def _harm_sentences(name: str, evidence: Evidence, *, named: bool = False) -> list[str]:
+def _harm_sentences(name: str, evidence: Observations, *, named: bool = False) -> list[str]:
     found = []
     for entry in _harm(name, evidence):
         if entry.to == name:
@@ -203,7 +203,7 @@ def _harm_sentences(name: str, evidence: Evidence, *, named: bool = False) -> li
     return found
 
 
-def _trade_offs(decision: Decision, evidence: Evidence, preference: Preference) -> list[str]:
+def _trade_offs(decision: Decision, evidence: Observations, preference: Preference) -> list[str]:
     """Sentences with reasons for another choice: the recommended algorithm is starved, or another algorithm has a much
     shorter queue."""
     best, found = decision.best, []
@@ -224,7 +224,7 @@ def _trade_offs(decision: Decision, evidence: Evidence, preference: Preference) 
     return found
 
 
-def _inflation(evidence: Evidence, name: str) -> float | None:
+def _inflation(evidence: Observations, name: str) -> float | None:
     sample = evidence.sample((name, ALONE), lambda o: o.inflation[0])
     return fmean(sample) if sample else None
 

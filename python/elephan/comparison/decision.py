@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from elephan.comparison.evidence import Evidence
 from elephan.comparison.horizon import SAME, Change, changes, same_best
 from elephan.comparison.numbers import LEAST_FOR_INTERVAL
+from elephan.comparison.observations import Observations
 from elephan.comparison.preferences import Preference
 from elephan.metrics.statistics import Interval, holm, paired_difference, paired_p_value
 
@@ -100,7 +100,7 @@ def _beyond(difference: Interval) -> bool:
 
 
 def decide(
-    evidence: Evidence,
+    evidence: Observations,
     algorithms: Sequence[str],
     preference: Preference,
     confidence: float,

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from elephan.comparison.evidence import Evidence
 from elephan.comparison.measures import BEFORE, HALVES, STAGES, THIRDS, WHOLE
+from elephan.comparison.observations import Observations
 from elephan.comparison.preferences import Preference
 from elephan.metrics.statistics import paired_p_value
 
@@ -78,7 +78,7 @@ class Change:
         return f"{words} ({100 * before:.0f} % in {self.part}, {100 * after:.0f} % in all)"
 
 
-def changes(evidence: Evidence, algorithms: Sequence[str], preference: Preference) -> tuple[Change, ...]:
+def changes(evidence: Observations, algorithms: Sequence[str], preference: Preference) -> tuple[Change, ...]:
     """Numbers that differ between parts of the runs by more than the margin and more than chance: between the time
     before the measured part and this part (a doubling of the duration), and between its halves and thirds. The largest
     change of each number."""
@@ -95,7 +95,7 @@ def changes(evidence: Evidence, algorithms: Sequence[str], preference: Preferenc
     return tuple(found)
 
 
-def _of_term(evidence: Evidence, name: str, term: str) -> Iterator[tuple[float, Change]]:
+def _of_term(evidence: Observations, name: str, term: str) -> Iterator[tuple[float, Change]]:
     whole = _natural(evidence, name, term, WHOLE)
     for part in STAGES:
         at = _natural(evidence, name, term, part)
@@ -108,7 +108,7 @@ def _of_term(evidence: Evidence, name: str, term: str) -> Iterator[tuple[float, 
             yield size, Change(name, term, _PARTS[part], fmean(pairs[0]), fmean(pairs[1]))
 
 
-def _natural(evidence: Evidence, name: str, term: str, part: int) -> dict[int, float]:
+def _natural(evidence: Observations, name: str, term: str, part: int) -> dict[int, float]:
     """A term of the objective by seed as a ratio: goodput over rate, RTT over base RTT, kept goodput, share."""
     sign = -1.0 if term == "delay" else 1.0
     half = 0.5 if term == "start" else 1.0
@@ -127,7 +127,7 @@ def changed(before: Sequence[float], after: Sequence[float], size: float) -> boo
     return abs(size) > SAME and paired_p_value(before, after) < _ERROR
 
 
-def same_best(evidence: Evidence, best: str, others: Sequence[str], preference: Preference) -> bool:
+def same_best(evidence: Observations, best: str, others: Sequence[str], preference: Preference) -> bool:
     """True if no other algorithm has a better objective in a part of the runs, by more than the margin and chance."""
     if evidence.life:
         return True

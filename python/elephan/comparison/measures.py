@@ -10,8 +10,8 @@ from typing import Any
 from elephan import metrics
 from elephan.comparison.paths import BACKGROUND
 from elephan.comparison.situations import LATE, OTHER, SUBJECT, Situation
+from elephan.evaluation.evidence import measured
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.evaluation.measures import measured
 from elephan.metrics.reading import base_rtts_s, bottleneck, link_capacity_bits, measure_window, sample_times
 from elephan.runs import Run
 

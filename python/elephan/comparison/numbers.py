@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from elephan.comparison.evidence import Evidence, Key
 from elephan.comparison.measures import BATCHES, BEFORE, HALVES, WHOLE, Observation
+from elephan.comparison.observations import Key, Observations
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import ALONE, LATE
 from elephan.metrics.statistics import LOST, POSITIVE, REAL, SHARE, Interval, Range, interval, over_time
@@ -16,7 +16,7 @@ from elephan.metrics.statistics import LOST, POSITIVE, REAL, SHARE, Interval, Ra
 LEAST_FOR_INTERVAL = 4
 """Fewest seeds with an interval: with three, Student's t is already 4.3, and the spread is itself unknown by half."""
 
-Sample = Callable[[Evidence, Key, int], list[float]]
+Sample = Callable[[Observations, Key, int], list[float]]
 
 
 class Quantity(NamedTuple):
@@ -55,7 +55,7 @@ def _share(o: Observation, part: int, *, late: bool = False) -> float | None:
 def _time(name: str) -> Sample:
     """Values of a time, which may be infinite."""
 
-    def sample(evidence: Evidence, key: Key, part: int) -> list[float]:
+    def sample(evidence: Observations, key: Key, part: int) -> list[float]:
         found = (o.values.get(name) for o in evidence.of(*key).values())
         return [value for value in found if value is not None]
 
@@ -149,7 +149,7 @@ class Number:
         return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
-def number_of(evidence: Evidence, key: Key, name: str) -> Number | None:
+def number_of(evidence: Observations, key: Key, name: str) -> Number | None:
     """A number of one situation; ``None`` if no seed has it."""
     quantity = QUANTITIES[name]
     sample = quantity.sample(evidence, key, WHOLE)
@@ -171,7 +171,7 @@ def number_of(evidence: Evidence, key: Key, name: str) -> Number | None:
     return Number(found, len(sample))
 
 
-def objective_of(evidence: Evidence, algorithm: str, preference: Preference) -> Number | None:
+def objective_of(evidence: Observations, algorithm: str, preference: Preference) -> Number | None:
     """The objective of an algorithm; ``None`` if no seed has all of its terms."""
     sample = list(evidence.objective(algorithm, preference).values())
     if not sample:
@@ -186,7 +186,7 @@ def _too_few(sample: list[float], *, median: bool = False) -> Interval:
     return Interval(value, math.nan, math.nan, reason)
 
 
-def keys(algorithms: tuple[str, ...], evidence: Evidence) -> list[Key]:
+def keys(algorithms: tuple[str, ...], evidence: Observations) -> list[Key]:
     """Situations of a comparison in the order of its tables."""
     found = [(name, against) for name in algorithms for against in (ALONE, *evidence.rivals, LATE)]
     for rival in evidence.rivals:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.comparison.answer import Answer
 from elephan.comparison.decision import Decision
-from elephan.comparison.evidence import Evidence, Key
 from elephan.comparison.numbers import OBJECTIVE, QUANTITIES, Number, keys, number_of, objective_of
+from elephan.comparison.observations import Key, Observations
 from elephan.comparison.paths import Path
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import ALONE, Cast
@@ -42,7 +42,7 @@ class Comparison:
 
     answer: Answer
     decision: Decision
-    evidence: Evidence
+    evidence: Observations
     cast: Cast
     path: Path
     preference: Preference

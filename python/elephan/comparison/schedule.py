@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 
 from elephan.comparison.answer import Answer, answer
 from elephan.comparison.decision import LEAST_SEEDS, Decision, decide
-from elephan.comparison.evidence import Evidence
 from elephan.comparison.horizon import LIFE, LONG_RUN, STATED, Horizon
 from elephan.comparison.measures import observe
 from elephan.comparison.numbers import LEAST_FOR_INTERVAL
+from elephan.comparison.observations import Observations
 from elephan.comparison.paths import Path
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import Cast, Situation
@@ -54,7 +54,7 @@ _SHARE = 0.8
 """Largest estimated duration of a plan, as a fraction of the remaining time."""
 
 Watch = Callable[[Answer], object]
-Found = tuple[Answer, Evidence, Decision]
+Found = tuple[Answer, Observations, Decision]
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Search:
     varies: bool
     watch: Watch | None
     _pace: dict[tuple[str, str], float] = field(default_factory=dict)
-    _kept: dict[float, Evidence] = field(default_factory=dict)
+    _kept: dict[float, Observations] = field(default_factory=dict)
     _needed: tuple[float, float] | None = None
     _settled: tuple[Decision, ...] = ()
 
@@ -160,7 +160,7 @@ class Search:
             return self._judge(evidence)
         return self._refined(evidence, found)
 
-    def _all(self, evidence: Evidence) -> Found | None:
+    def _all(self, evidence: Observations) -> Found | None:
         """All seeds of a duration, or as many as fit."""
         count = self._seeds
         while count > 1 and not self._fits(evidence.duration_s, count - len(self._whole(evidence))):
@@ -170,7 +170,7 @@ class Search:
             self._needed = (self._wall(evidence.duration_s, self._seeds), evidence.duration_s)
         return self._judge(evidence)
 
-    def _refined(self, evidence: Evidence, found: Found | None) -> Found | None:
+    def _refined(self, evidence: Observations, found: Found | None) -> Found | None:
         """The answer with more seeds of the algorithms that are undecided."""
         while found is not None and self.varies and self.seeds is None and found[2].enough and found[2].undecided:
             later_looks = [look for look in looks(self.seeds) if look > found[2].seeds]
@@ -201,9 +201,9 @@ class Search:
         """Estimated wall time of some seeds of all situations, s."""
         return seeds * self._cost(duration) / self.bench.cores
 
-    def _evidence(self, duration: float) -> Evidence:
+    def _evidence(self, duration: float) -> Observations:
         """The observations of runs of a duration; none are there at first."""
-        return self._kept.setdefault(duration, Evidence(self.cast.rivals, duration, self.path.life))
+        return self._kept.setdefault(duration, Observations(self.cast.rivals, duration, self.path.life))
 
     @property
     def needed(self) -> tuple[float, float]:
@@ -211,12 +211,12 @@ class Search:
         duration = self.path.duration_s or self._wanted_duration()
         return self._needed or (self._wall(duration, self._seeds), duration)
 
-    def _whole(self, evidence: Evidence) -> set[int]:
+    def _whole(self, evidence: Observations) -> set[int]:
         """Seeds that all situations have."""
         situations = self.cast.situations(self.path, evidence.duration_s)
         return set.intersection(*(set(evidence.of(*situation.key)) for situation in situations))
 
-    def _horizon(self, evidence: Evidence, found: Decision) -> Horizon:
+    def _horizon(self, evidence: Observations, found: Decision) -> Horizon:
         """The time for which an answer from some runs is given."""
         from_s, to_s = evidence.range_s
         needed_s, next_s = self._needed or (None, None)
@@ -231,7 +231,11 @@ class Search:
     # ---- one batch of runs ----
 
     def _make(
-        self, evidence: Evidence, seeds: Sequence[int], until_s: float | None = None, among: Sequence[str] | None = None
+        self,
+        evidence: Observations,
+        seeds: Sequence[int],
+        until_s: float | None = None,
+        among: Sequence[str] | None = None,
     ) -> None:
         """Run situations seed by seed, and keep the runs that finish in time."""
         situations = self.cast.situations(self.path, evidence.duration_s, among)
@@ -257,7 +261,7 @@ class Search:
         runs = [situation.replicate(seed) for situation, seed in wanted]
         self.bench.make(runs, each, self._deadline_s if until_s is None else until_s)
 
-    def _judge(self, evidence: Evidence) -> Found | None:
+    def _judge(self, evidence: Observations) -> Found | None:
         """Decide by the runs so far, and report the answer."""
         earlier = self._settled[-1] if self._settled else None
         among = (earlier.best, *earlier.undecided) if earlier else self.cast.wanted

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.scenario import Scenario
 
@@ -129,14 +129,15 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-class StandIns(RunSet):
+class StandIns(Evidence):
     """Kernel runs by the hash of the experiment's scenario, and the reason for each missing run."""
 
     def __init__(self, runs: Mapping[str, Run], absent: Mapping[str, str], words: str = "the kernel") -> None:
-        super().__init__(())
+        super().__init__()
         self._words = words
-        self._by_hash = {name: {run.seed: run} for name, run in runs.items()}
         self._absent = absent
+        for name, run in runs.items():
+            self.add(run, name)
 
     def of(self, scenario: Scenario) -> list[Run]:
         """The kernel run that replaces the run of a scenario.

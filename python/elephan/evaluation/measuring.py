@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from elephan.evaluation.conditions import Value, Where
 from elephan.evaluation.criteria import CriterionError, Measurer, SubjectCriterion
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.metrics.registry import find
 from elephan.scenario import Scenario
@@ -72,7 +72,7 @@ class Suite:
         factors: for each metric, the factor by which values are multiplied in a scaled-down setup.
     """
 
-    runs: RunSet
+    runs: Evidence
     setup: Any
     table: Mapping[str, Rule]
     scenario: Callable[[Any, str, At], Scenario] = _no_scenario

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.report.series import flow_curve, link_curve
 from elephan.scenario import Scenario
@@ -13,7 +14,7 @@ from elephan.scenario import Scenario
 VIEW_BINS = 400
 
 
-def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") -> Iterator[dict[str, Any]]:
+def run_views(experiments: Iterable[Experiment], runs: Evidence, where: str = "") -> Iterator[dict[str, Any]]:
     """For each scenario, the run with the smallest seed, listed under the first experiment that uses the scenario."""
     from elephan.metrics.reading import bottleneck, flow_names
 
@@ -33,7 +34,7 @@ def run_views(experiments: Iterable[Experiment], runs: RunSet, where: str = "") 
             }  # fmt: skip
 
 
-def scenario_groups(experiments: Iterable[Experiment], runs: RunSet) -> Iterator[dict[str, Any]]:
+def scenario_groups(experiments: Iterable[Experiment], runs: Evidence) -> Iterator[dict[str, Any]]:
     """Each scenario that was run, listed under the first experiment that uses it."""
     seen: set[str] = set()
     for experiment in experiments:
@@ -59,7 +60,7 @@ def scenario_row(scenario: Scenario, label: str, seeds: str, wall: str, key: str
             "toml": scenario.to_toml()}  # fmt: skip
 
 
-def warnings(runs: RunSet) -> list[str]:
+def warnings(runs: Evidence) -> list[str]:
     """Warnings of the runs without duplicates, each with one run that has it."""
     lines = (f"{run.manifest.get('title') or run.id}: {line}" for run in runs for line in run.warnings)
     return list(dict.fromkeys(lines))

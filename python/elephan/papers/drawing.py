@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from elephan.evaluation.criteria import Measurer
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.evaluation.templates import filled
 from elephan.papers import printed
@@ -117,7 +117,7 @@ class Figures:
     scaled: frozenset[str]
     quick: bool
 
-    def draw(self, runs: RunSet) -> list[Figure]:
+    def draw(self, runs: Evidence) -> list[Figure]:
         """Every figure whose runs exist, without panels, series and points whose runs do not."""
         drawing = _Drawing(self, runs)
         return [figure for table in self.tables if (figure := drawing.figure(table)) is not None]
@@ -153,7 +153,7 @@ class _Drawing:
     """Draws the figures from runs."""
 
     of: Figures
-    runs: RunSet
+    runs: Evidence
 
     def figure(self, table: FigureTable) -> Figure | None:
         """A figure; ``None`` without any of its runs."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import COLORS, Figure
 from elephan.scenario.lookups import base_rtt_ps, slowest_bps
@@ -35,9 +35,9 @@ def figures(result: PaperResult, column: KernelColumn) -> list[Figure]:
     return [*([] if beside is None else [beside]), *_own(result, column.runs)]
 
 
-def _own(result: PaperResult, runs: RunSet) -> Iterator[Figure]:
+def _own(result: PaperResult, runs: Evidence) -> Iterator[Figure]:
     """The paper's figures from runs of the kernel, without figures that need no run."""
-    without = {figure.id for figure in result.paper.figures(RunSet(()))}
+    without = {figure.id for figure in result.paper.figures(Evidence())}
     for figure in result.paper.figures(runs) if len(runs) else ():
         if figure.id not in without:
             made: Any = figure
@@ -72,7 +72,7 @@ def _beside(result: PaperResult, column: KernelColumn) -> LineChart | None:
     )
 
 
-def _simulated(runs: RunSet, scenario: Any) -> list[Run]:
+def _simulated(runs: Evidence, scenario: Any) -> list[Run]:
     from elephan.evaluation.measurement import NotJudgedError
 
     try:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.evaluation.criteria import CriterionError, Measurer
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.measuring import At
 from elephan.evaluation.templates import filled
 from elephan.papers import drawing
@@ -39,7 +40,7 @@ def claims(paper_id: str) -> ClaimSet:
     return load_claims(FOLDER / paper_id / "claims.toml")
 
 
-def _no_figures(runs: RunSet, setup: Any) -> Sequence[Figure]:
+def _no_figures(runs: Evidence, setup: Any) -> Sequence[Figure]:
     return ()
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from elephan.evaluation.criteria import Measurer
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.papers.claims import Claim, ClaimSet
 from elephan.papers.judging import Reduced
 from elephan.scenario import Scenario
@@ -47,7 +48,7 @@ class Variant:
     id: str
     title: str
     scenarios: tuple[Scenario, ...]
-    measurer: Callable[[RunSet], Measurer[Claim]]
+    measurer: Callable[[Evidence], Measurer[Claim]]
     by_default: bool = False
 
 
@@ -66,8 +67,8 @@ class Beyond:
     question: str
     why: str
     experiments: Mapping[str, Experiment]
-    figures: Callable[[RunSet], Sequence[Figure]]
-    answer: Callable[[RunSet], Sequence[str]]
+    figures: Callable[[Evidence], Sequence[Figure]]
+    answer: Callable[[Evidence], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,8 @@ class Paper:
     reference: str
     claims: ClaimSet
     experiments: Mapping[str, Experiment]
-    measurer: Callable[[RunSet], Measurer[Claim]]
-    figures: Callable[[RunSet], Sequence[Figure]]
+    measurer: Callable[[Evidence], Measurer[Claim]]
+    figures: Callable[[Evidence], Sequence[Figure]]
     quick: bool = False
     quick_note: str = ""
     quick_scales: frozenset[str] = frozenset()

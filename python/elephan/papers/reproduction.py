@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.planning import Planner, Progress, by_phase, phase, sweep_and_judge
 from elephan.papers.claims import ClaimSet
 from elephan.papers.judging import Judgment, judge_all
@@ -67,7 +68,7 @@ class Reproduction:
         """The verdicts from finished runs, given by id; ``wall_seconds`` is the time spent on these runs."""
         listed = by_phase(self.plan, found)
         phases = [phase(name, runs) for name, runs in listed.items()]
-        every = RunSet(run for runs in listed.values() for run in runs)
+        every = Evidence(run for runs in listed.values() for run in runs)
         own = every.of_scenarios(s for e in self.chosen.values() for s in e.scenarios.values())
         paper = self.paper
         claims = paper.claims.of_experiments(self.chosen) if self.selection else paper.claims
@@ -160,7 +161,7 @@ def _dependent(judgment: Judgment, sensitivity: Iterable[Sensitivity]) -> Judgme
     return replace(judgment, depends_on=tuple(names)) if names else judgment
 
 
-def _seed_checks(paper: Paper, claims: ClaimSet, own: RunSet, judged: Sequence[Judgment]) -> list[SeedCheck]:
+def _seed_checks(paper: Paper, claims: ClaimSet, own: Evidence, judged: Sequence[Judgment]) -> list[SeedCheck]:
     """Verdicts with fewer seeds; empty if no claim has more than one seed."""
     several = {judgment.claim.id: judgment for judgment in judged if judgment.support is not None}
     if not several:
@@ -174,14 +175,14 @@ def _seed_checks(paper: Paper, claims: ClaimSet, own: RunSet, judged: Sequence[J
     return checks
 
 
-def _answered(beyond: Beyond, every: RunSet) -> Answer:
+def _answered(beyond: Beyond, every: Evidence) -> Answer:
     runs = every.of_scenarios(s for e in beyond.experiments.values() for s in e.scenarios.values())
     return Answer(beyond, runs, tuple(beyond.answer(runs)))
 
 
 def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
     """Judge a paper's claims by existing runs; claims whose runs are missing are not judged."""
-    return judge_all(paper.claims, paper.measurer(RunSet(runs)), paper.explanations, reduced=paper.reduced)
+    return judge_all(paper.claims, paper.measurer(Evidence(runs)), paper.explanations, reduced=paper.reduced)
 
 
 def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str]:
@@ -217,7 +218,7 @@ def _figure_names(experiment: Experiment) -> list[str]:
     return [short, figure, figure.removeprefix("fig "), experiment.id.casefold(), *spellings]
 
 
-def _compare(variant: Variant, every: RunSet, before: list[Judgment], claims: ClaimSet, own: RunSet) -> Sensitivity:
+def _compare(variant: Variant, every: Evidence, before: list[Judgment], claims: ClaimSet, own: Evidence) -> Sensitivity:
     """Comparison of a variant's verdicts with the verdicts of the paper's own setup with the same seed."""
     after = judge_all(claims, variant.measurer(every.first_seeds(1)), intervals=False)
     both = [(a, b) for a, b in zip(after, before, strict=True) if "not_judged" not in (a.verdict, b.verdict)]

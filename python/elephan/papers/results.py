@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.kernel_runs import KernelRuns, Outcome, StandIns
 from elephan.evaluation.planning import Phase
 from elephan.papers import boards
@@ -81,7 +81,7 @@ class Answer:
     """
 
     beyond: Beyond
-    runs: RunSet
+    runs: Evidence
     sentences: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class PaperResult:
 
     paper: Paper
     claims: list[Judgment]
-    runs: RunSet
+    runs: Evidence
     sensitivity: list[Sensitivity] = field(default_factory=list)
     seed_checks: list[SeedCheck] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)

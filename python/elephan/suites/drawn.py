@@ -4,16 +4,17 @@ figures, and trade-offs of goodput and delay with an ellipse of the replicates."
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from elephan.evaluation.measures import Probe
+from elephan.evaluation.evidence import Evidence, Probe
+from elephan.evaluation.measurement import NotJudgedError
 from elephan.metrics.ellipse import Ellipse
 from elephan.metrics.registry import get
 from elephan.metrics.statistics import Interval, interval
 from elephan.runs.axes import Axis, axes_of
 from elephan.scenario import Scenario
-from elephan.suites.evidence import Evidence
 from elephan.suites.schema import CurveTable, EllipseTable
 from elephan.suites.suite import Cell, Subject, Suite
 
@@ -132,7 +133,7 @@ def curves(evidence: Evidence, suite: Suite, subject: Subject, *, quick: bool) -
         for flow in stated.flows or (None,):
             places = []
             for at, (cell, scenario) in along:
-                if rows := evidence.rows(scenario, [_probe(stated, flow)]):
+                if rows := _rows(evidence, scenario, [_probe(stated, flow)]):
                     mean = interval([value for _, _, (value,) in rows])
                     places.append(Place(cell.values[stated.x], at, cell.name, tuple(run for run, _, _ in rows), mean))
             if places:
@@ -144,8 +145,21 @@ def trade_offs(evidence: Evidence, suite: Suite, subject: Subject, *, quick: boo
     for stated in suite.table.ellipse:
         probes = [Probe(stated.delay), Probe(stated.goodput)]
         for cell, scenario in _runs(suite, stated.experiment, subject, quick=quick):
-            if rows := evidence.rows(scenario, probes):
+            if rows := _rows(evidence, scenario, probes):
                 yield TradeOff(stated, cell.name, tuple(rows))
+
+
+def _rows(evidence: Evidence, scenario: Scenario, probes: Sequence[Probe]) -> list[tuple[str, int, list[float]]]:
+    """Run id, seed and values of each run of a scenario in which all values are defined."""
+    rows = []
+    try:
+        runs = evidence.of(scenario)
+    except NotJudgedError:
+        return []
+    for run in runs:
+        with suppress(NotJudgedError):  # the criteria report the reason of an undefined value
+            rows.append((run.id, run.seed, [evidence.read(run, probe) for probe in probes]))
+    return rows
 
 
 def axis_of(stated: CurveTable, cells: Sequence[Cell]) -> Axis:

@@ -110,7 +110,8 @@ def _evaluations(schedule: Schedule) -> list[Evaluation]:
     return [
         Evaluation(
             read, subject, schedule.against, quick, schedule.bench.on, outcomes(read, found[subject.label]),
-            tuple(notes), wall_s, found_by.runs, tuple(drawn.trade_offs(found_by, read, subject, quick=quick)),
+            tuple(notes), wall_s, [run.manifest for run in found_by],
+            tuple(drawn.trade_offs(found_by, read, subject, quick=quick)),
             tuple(drawn.curves(found_by, read, subject, quick=quick)),
         )
         for subject in schedule.subjects

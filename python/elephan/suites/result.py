@@ -10,8 +10,8 @@ from typing import Any
 
 from elephan.evaluation.verdicts import FORCED, Change, Compared, Verdict
 from elephan.evaluation.wording import Quantity, spoken
+from elephan.suites.cases import quantity
 from elephan.suites.drawn import Curve, TradeOff
-from elephan.suites.evidence import quantity
 from elephan.suites.schedule import Found
 from elephan.suites.schema import CriterionTable, ObligationTable
 from elephan.suites.suite import Subject, Suite, criteria_of

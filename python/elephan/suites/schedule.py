@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 
 from elephan import backends
 from elephan.evaluation.bench import Bench, Progress, confidence, looks
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.verdicts import Compared, Judged, compare, judge
 from elephan.metrics.statistics import INFINITE, Interval
 from elephan.runs.work import work
 from elephan.scenario import Scenario, ScenarioError
 from elephan.suites import drawn
-from elephan.suites.evidence import Case, Evidence, quantity
+from elephan.suites.cases import Case, quantity
 from elephan.suites.schema import FORCES
 from elephan.suites.suite import Subject, Suite, criteria_of
 
@@ -195,9 +196,9 @@ class Schedule:
         seeds = range(1, look + 1)
         if not all(self.evidence.has(scenario, seed) for scenario in self._scenarios(case) for seed in seeds):
             return before
-        runs = tuple(self.evidence.ids(case, seeds))
+        runs = case.runs(self.evidence, seeds)
         try:
-            values = self.evidence.sample(case, seeds)
+            values = case.sample(self.evidence, seeds)
             judged = self._judge(case, values)
             compared = self._compare(case, values, seeds)
         except NotJudgedError as error:
@@ -217,7 +218,7 @@ class Schedule:
         """Compare a case with the baseline. A criterion has the result of its worst cell, so all cells of the criterion
         share an error probability of 5 %."""
         for beside in self._beside(case):
-            baseline = self.evidence.sample(beside, seeds)
+            baseline = beside.sample(self.evidence, seeds)
             if not all(map(math.isfinite, [*values, *baseline])):
                 nothing = Interval(math.nan, math.nan, math.nan, INFINITE)
                 return Compared("not_settled", nothing, 0.0, len(values), INFINITE)

@@ -12,7 +12,8 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
 
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.wording import number
 from elephan.papers.ha2006.setup import ALGORITHMS, FAR_MS, SLOW_RATE_MBPS, TITLES, VARIANTS, Case, Setup
@@ -78,7 +79,7 @@ def _experiments(setups: Mapping[str, Setup]) -> Iterator[Experiment]:
 class Answers:
     """Measured values by queue and algorithm."""
 
-    def __init__(self, runs: RunSet, setups: Mapping[str, Setup]) -> None:
+    def __init__(self, runs: Evidence, setups: Mapping[str, Setup]) -> None:
         self._runs = runs
         self._setups = setups
 

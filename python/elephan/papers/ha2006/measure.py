@@ -8,7 +8,7 @@ from statistics import fmean
 
 from elephan.evaluation.conditions import Value, points_of
 from elephan.evaluation.criteria import CriterionError
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.evaluation.measuring import At, Cases, Combine, Rule, Suite, along, count, difference, over, stated
 from elephan.papers.ha2006.setup import (
@@ -37,7 +37,7 @@ METRICS = {name: name for name in ("utilization", "jain_fi", "loss_rate", "cov_t
 METRICS["throughput_ratio_short_over_long"] = "rtt_fairness_ratio"
 
 
-def measurer(runs: RunSet, setup: Setup) -> Suite:
+def measurer(runs: Evidence, setup: Setup) -> Suite:
     """The measurements in the runs of one setup."""
     keys = ("rtt_ms", "rtt1_ms", "rtt2_ms", "bg", "rate_mbps")
     return Suite(runs, setup, TABLE, _scenario, keys, lambda claim: POINTS)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.papers.hcc2011.setup import Setup
 from elephan.papers.paper import Beyond
 from elephan.report.charts import BarChart, BarPanel, Bars
@@ -109,22 +110,22 @@ def beyond(setup: Setup) -> Beyond:
     )
 
 
-def _rate(runs: RunSet, scenario: Scenario, flow: str) -> float:
+def _rate(runs: Evidence, scenario: Scenario, flow: str) -> float:
     """Rate of a flow in equilibrium, Mbit/s."""
     (run,) = runs.of(scenario)[:1]
     return float(runs.metric(run, "throughput_mbps", flows=(flow,))[flow])
 
 
-def _link(runs: RunSet, scenario: Scenario, metric: str) -> float:
+def _link(runs: Evidence, scenario: Scenario, metric: str) -> float:
     (run,) = runs.of(scenario)[:1]
     return float(runs.metric(run, metric, link="bottleneck"))
 
 
-def _figures(runs: RunSet, today: Today) -> Sequence[Figure]:
+def _figures(runs: Evidence, today: Today) -> Sequence[Figure]:
     return [_lone_chart(runs, today), _rival_chart(runs, today), _kind_traces(runs, today)]
 
 
-def _lone_chart(runs: RunSet, today: Today) -> BarChart:
+def _lone_chart(runs: Evidence, today: Today) -> BarChart:
     names = tuple(TITLES.values())
     fill, wait = [], []
     for color, buffer in enumerate(BUFFERS):
@@ -145,7 +146,7 @@ def _lone_chart(runs: RunSet, today: Today) -> BarChart:
     )
 
 
-def _rival_chart(runs: RunSet, today: Today) -> BarChart:
+def _rival_chart(runs: Evidence, today: Today) -> BarChart:
     panels = []
     for buffer in BUFFERS:
         scenarios = {rival: today.against(rival, buffer) for rival in RIVALS}
@@ -159,7 +160,7 @@ def _rival_chart(runs: RunSet, today: Today) -> BarChart:
     return BarChart("beyond-rivals", "HCC beside one flow of another kind", "From 20 s on.", tuple(panels))
 
 
-def _kind_traces(runs: RunSet, today: Today) -> Traces:
+def _kind_traces(runs: Evidence, today: Today) -> Traces:
     panels = []
     for algorithm in ALGORITHMS:
         run = runs.first(today.own_kind(algorithm))
@@ -172,7 +173,7 @@ def _kind_traces(runs: RunSet, today: Today) -> Traces:
     )
 
 
-def _answer(runs: RunSet, today: Today) -> Sequence[str]:
+def _answer(runs: Evidence, today: Today) -> Sequence[str]:
     return [*_filling(runs, today), *_sharing(runs, today), *_own_kind(runs, today), *_on_the_way_back(runs, today)]
 
 
@@ -180,7 +181,7 @@ def _listed(values: Mapping[str, str]) -> str:
     return ", ".join(f"{TITLES[name]} {text}" for name, text in values.items())
 
 
-def _filling(runs: RunSet, today: Today) -> Sequence[str]:
+def _filling(runs: Evidence, today: Today) -> Sequence[str]:
     lines = []
     for buffer in BUFFERS:
         scenarios = {a: today.alone(a, buffer) for a in ALGORITHMS}
@@ -193,7 +194,7 @@ def _filling(runs: RunSet, today: Today) -> Sequence[str]:
     return lines
 
 
-def _sharing(runs: RunSet, today: Today) -> Sequence[str]:
+def _sharing(runs: Evidence, today: Today) -> Sequence[str]:
     lines = []
     for buffer in BUFFERS:
         shares = {}
@@ -207,7 +208,7 @@ def _sharing(runs: RunSet, today: Today) -> Sequence[str]:
     return lines
 
 
-def _own_kind(runs: RunSet, today: Today) -> Sequence[str]:
+def _own_kind(runs: Evidence, today: Today) -> Sequence[str]:
     shares = {}
     for algorithm in ALGORITHMS:
         scenario = today.own_kind(algorithm)
@@ -216,7 +217,7 @@ def _own_kind(runs: RunSet, today: Today) -> Sequence[str]:
     return [f"Share of the second of two flows of one algorithm, 10 s later, from 20 s on: {_listed(shares)}."]
 
 
-def _on_the_way_back(runs: RunSet, today: Today) -> Sequence[str]:
+def _on_the_way_back(runs: Evidence, today: Today) -> Sequence[str]:
     kept = {}
     for algorithm in ALGORITHMS:
         alone = _link(runs, today.alone(algorithm, 100), "utilization")

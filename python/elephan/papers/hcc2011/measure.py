@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from elephan.evaluation.conditions import Value, span
 from elephan.evaluation.criteria import CriterionError
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, combined
 from elephan.evaluation.measuring import At, Chosen, Rule, Suite, along, both, of, over, rank, ratio, reach
 from elephan.papers.claims import Claim
@@ -46,7 +46,7 @@ _LONE = ("F6", "F7", "F8a", "F8b", "F9a", "F9b")
 _SCALED = ("throughput_mbps", "sum_throughput_mbps", "mean_throughput_mbps", "mean_queue_pkts", "mean_cwnd_pkts")
 
 
-def measurer(runs: RunSet, setup: Setup) -> Chosen:
+def measurer(runs: Evidence, setup: Setup) -> Chosen:
     """Selects how each claim is measured: in the runs of one setup, by HCC's rules alone, or by the consistency of the
     paper's own Table 2."""
     factors = dict.fromkeys(_SCALED, float(setup.scale))

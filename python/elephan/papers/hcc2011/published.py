@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measuring import Rule, Suite, stated
 from elephan.metrics import jain_index
 from elephan.papers.claims import ClaimSet
@@ -37,7 +37,7 @@ class Published:
                 cells.setdefault((table, protocol, float(ratio.replace("p", "."))), {})[column] = claim.limit
         self.rows = {key: Row(**values) for key, values in cells.items()}
 
-    def measurer(self, runs: RunSet) -> Suite:
+    def measurer(self, runs: Evidence) -> Suite:
         """The measurements of the whole table."""
         rows = self.rows.values()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.evaluation.measuring import At, Rule, Suite, of, stated
 from elephan.metrics.reading import base_rtt_s, duration_s, flow_series
@@ -28,7 +28,7 @@ SLOW, QUICK = 0.5, 0.9
 reference, and the smallest growth under control by the delay."""
 
 
-def measurer(runs: RunSet, setup: Setup) -> Suite:
+def measurer(runs: Evidence, setup: Setup) -> Suite:
     """The measurements of claims about a rule or a parameter."""
     return Suite(runs, setup, TABLE, lambda setup, subject, at: setup.two_losses())
 

@@ -10,7 +10,8 @@ from statistics import fmean
 
 import numpy as np
 
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.metrics.statistics import mean_relative_error
 from elephan.models import abstracted, hybrid, refined
 from elephan.models.cycles import Floats
@@ -84,7 +85,7 @@ class Measured:
         return Measured(self.name, self.p[at], self.mbps[at], self.timeouts[at])
 
 
-def measured(runs: RunSet, setup: Setup, name: str, flows: int = 1) -> Measured:
+def measured(runs: Evidence, setup: Setup, name: str, flows: int = 1) -> Measured:
     """Measurements of the runs of a hybrid."""
     rows: list[tuple[float, float, float]] = []
     for p in FINE:
@@ -144,7 +145,7 @@ def error(found: Measured, model: Callable[[Floats], Floats]) -> float:
     return mean_relative_error(found.mbps.tolist(), model(found.p).tolist()) if len(found.p) else float("nan")
 
 
-def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
+def figures(runs: Evidence, setup: Setup) -> Sequence[Figure]:
     """Figures of the ratio of simulated to modelled throughput, one model after another, and a table of the mean
     errors."""
     alone = [measured(runs, setup, name) for name in HYBRIDS]
@@ -208,7 +209,7 @@ def _percent(value: float) -> str:
     return "" if np.isnan(value) else f"{100 * value:.1f} %"
 
 
-def answer(runs: RunSet, setup: Setup) -> Sequence[str]:
+def answer(runs: Evidence, setup: Setup) -> Sequence[str]:
     """The answer in sentences, from the measurements."""
     alone = {name: measured(runs, setup, name) for name in HYBRIDS}
     if not all(len(found.p) for found in alone.values()):
@@ -260,7 +261,7 @@ def _why(setup: Setup, alone: dict[str, Measured]) -> Iterator[str]:
     yield f"With CTCP as Reno below {LOW_WINDOW:g} packets: {moved('ctcp', rare_timeouts, own_rules)}."
 
 
-def _areno(runs: RunSet, setup: Setup, exact: Measured) -> Iterator[str]:
+def _areno(runs: Evidence, setup: Setup, exact: Measured) -> Iterator[str]:
     coarse = measured(runs, _coarse(setup), "areno")
     if not len(coarse.p):
         return
@@ -274,7 +275,7 @@ def _areno(runs: RunSet, setup: Setup, exact: Measured) -> Iterator[str]:
     )
 
 
-def _two(runs: RunSet, setup: Setup) -> Iterator[str]:
+def _two(runs: Evidence, setup: Setup) -> Iterator[str]:
     beside = {name: measured(runs, setup, name, 2) for name in HYBRIDS}
     if not all(len(found.p) for found in beside.values()):
         return

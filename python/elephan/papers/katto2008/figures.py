@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.models import abstracted, hybrid
 from elephan.models.response import mean_window
@@ -33,7 +33,7 @@ SHORT_TITLES = {"reno": "Reno", "fusion": "Fusion"}
 LINE = np.geomspace(1e-6, 1e-1, 161)
 
 
-def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
+def figures(runs: Evidence, setup: Setup) -> Sequence[Figure]:
     """Every figure whose runs exist; figures of the models alone need no run."""
     return [
         *windows.figures(runs, setup),
@@ -43,7 +43,7 @@ def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
     ]
 
 
-def _throughputs(runs: RunSet, setup: Setup) -> Iterator[Figure]:
+def _throughputs(runs: Evidence, setup: Setup) -> Iterator[Figure]:
     panels = []
     for flows, title in ((1, "(a) one flow"), (2, "(b) beside a TCP-Reno flow")):
         simulated = [points for name in PROTOCOLS if (points := _simulated(runs, setup, name, flows)) is not None]
@@ -75,7 +75,7 @@ def _models(setup: Setup, flows: int) -> Iterator[Points]:
         yield Points(f"{TITLES[name]} (model)", LINE.tolist(), rates.tolist(), style=STYLES[name], drawn="line")
 
 
-def _simulated(runs: RunSet, setup: Setup, protocol: str, flows: int) -> Points | None:
+def _simulated(runs: Evidence, setup: Setup, protocol: str, flows: int) -> Points | None:
     found = []
     for p in GRID:
         try:
@@ -90,7 +90,7 @@ def _simulated(runs: RunSet, setup: Setup, protocol: str, flows: int) -> Points 
     return Points(f"{TITLES[protocol]} (run)", x, middle, low, high, STYLES[protocol], "markers")
 
 
-def _short_flows(runs: RunSet, setup: Setup) -> Iterator[Figure]:
+def _short_flows(runs: Evidence, setup: Setup) -> Iterator[Figure]:
     metrics = (
         ("throughput of the short flows while active", "mean_size_over_mean_duration_mbps", None),
         ("throughput of the long flow", "throughput_mbps", "long"),
@@ -123,7 +123,7 @@ RESPONSE_LINE = np.geomspace(1e-12, 1e-1, 221)
 RESPONSE_NAMES = {"reno": "TCP-Reno", "hstcp": "HSTCP", "stcp": "STCP", "fusion": "TCP-Fusion"}
 
 
-def _responses(runs: RunSet, setup: Setup) -> Figure:
+def _responses(runs: Evidence, setup: Setup) -> Figure:
     """Response functions of the models; they need no run."""
     series = [
         Points(RESPONSE_NAMES[name], RESPONSE_LINE.tolist(), _packets(name), style=style, drawn="line")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from elephan.evaluation.criteria import CriterionError
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined, constant
 from elephan.evaluation.measuring import At, Chosen, Rule, Suite, stated
 from elephan.metrics.statistics import mean_relative_error
@@ -31,7 +31,7 @@ MODEL_GRID = np.geomspace(1e-6, 1e-1, 401)
 _WHERE = ("w", "W", "R", "q", "p", "case", "cwnd", "B_mbps", "B", "Dmin", "N", "PS_bits", "rtt_over_min", "bandwidth")
 
 
-def measurer(runs: RunSet, setup: Setup) -> Chosen:
+def measurer(runs: Evidence, setup: Setup) -> Chosen:
     """The measurements by the models, and in the runs of one setup."""
     formulas, simulated = (
         Suite(runs, setup, table, keys=_WHERE, along=lambda claim: {"bandwidth": BANDWIDTHS_MBPS})

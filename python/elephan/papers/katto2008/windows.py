@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.models import abstracted, hybrid
 from elephan.models.cycles import Floats
 from elephan.papers.katto2008.setup import HYBRIDS, PACKET_BYTES, PIPE, TITLES, Setup
@@ -105,7 +105,7 @@ def last_round(run: Run, flow: str) -> tuple[list[float], list[float], list[floa
     return list(accumulate(steps)), [float(value) for value in part["cwnd"].to_list()], rtts
 
 
-def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
+def figures(runs: Evidence, setup: Setup) -> Sequence[Figure]:
     """The figures whose runs exist."""
     found: list[Figure] = []
     for flows, number in ((1, "2"), (2, "4")):
@@ -143,7 +143,7 @@ def _thin(x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[flo
 
 
 def _run_points(
-    runs: RunSet, scenario: Scenario, flow: str, name: str, style: int, what: str = "cwnd"
+    runs: Evidence, scenario: Scenario, flow: str, name: str, style: int, what: str = "cwnd"
 ) -> Iterator[Points]:
     run = runs.first(scenario)
     if run is None:
@@ -154,7 +154,7 @@ def _run_points(
         yield Points(name, x, y, style=style, drawn="markers")
 
 
-def _ideal(runs: RunSet, setup: Setup, flows: int, what: str, label: str) -> Iterator[LinePanel]:
+def _ideal(runs: Evidence, setup: Setup, flows: int, what: str, label: str) -> Iterator[LinePanel]:
     for case, w in CASES[flows]:
         n = np.linspace(0.0, w / 2, 81)
         series: list[Points] = []
@@ -185,7 +185,7 @@ def _ideal_window(name: str, n: Floats, w: float, flows: int) -> tuple[Floats, F
     return window, np.maximum(window + others - bdp, 0.0)
 
 
-def _abstracted(runs: RunSet, setup: Setup, flows: int) -> Iterator[LinePanel]:
+def _abstracted(runs: Evidence, setup: Setup, flows: int) -> Iterator[LinePanel]:
     cycle = abstracted.alone if flows == 1 else abstracted.beside_reno
     for case, w in ABSTRACTED[flows]:
         n = np.linspace(0.0, w / 2, 81)

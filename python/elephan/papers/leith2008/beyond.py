@@ -14,7 +14,8 @@ from functools import lru_cache
 from statistics import median
 from typing import Any
 
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.wording import number
 from elephan.papers.leith2008.setup import Setup
@@ -100,7 +101,7 @@ _KINDS = {"hurt": "interrupted", "alone": "alone", "pair": "two flows"}
 class Answers:
     """Measured values by algorithm and rate: medians over seeds, ``None`` if nothing was measured."""
 
-    def __init__(self, runs: RunSet, scale: int) -> None:
+    def __init__(self, runs: Evidence, scale: int) -> None:
         self._runs = runs
         self.scale = scale
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from elephan.evaluation.conditions import Value
 from elephan.evaluation.criteria import CriterionError
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.evaluation.measuring import (
     At,
@@ -45,7 +45,7 @@ Place = Callable[[Setup, str, At], Scenario]
 REFILL_S = (float(paths.F2_LOSS_S), 400.0)
 
 
-def measurer(runs: RunSet, setup: Setup) -> Chosen:
+def measurer(runs: Evidence, setup: Setup) -> Chosen:
     """The measurements in the runs of one setup."""
     factors = dict.fromkeys(_SCALED, float(setup.scale))
     stated = partial(scenario_at, "leith2008", SCENARIOS)

@@ -8,7 +8,8 @@ from functools import partial
 from statistics import fmean, median
 from typing import Any
 
-from elephan.evaluation.experiments import Experiment, RunSet
+from elephan.evaluation.evidence import Evidence
+from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.paper import Beyond
 from elephan.papers.weigle2006.setup import LATE_S, PROTOCOLS, Pair, Setup, label
@@ -73,7 +74,7 @@ def _pairs(everyone: Sequence[str]) -> list[Pair]:
     return [(first, second) for first in everyone for second in everyone]
 
 
-def grid(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Grid:
+def grid(runs: Evidence, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Grid:
     """The asymmetry of each ordered pair; pairs whose run is missing are left out."""
     found: dict[Pair, float] = {}
     for pair in _pairs(everyone):
@@ -85,7 +86,7 @@ def grid(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str
     return found
 
 
-def figures(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[Figure]:
+def figures(runs: Evidence, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[Figure]:
     """The grid as a matrix."""
     found = grid(runs, scenarios, everyone)
     if not found:
@@ -104,7 +105,7 @@ def figures(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[
     ]  # fmt: skip
 
 
-def answer(runs: RunSet, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[str]:
+def answer(runs: Evidence, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[str]:
     """Sentences on the largest shares, the pairs decided by the order of arrival, and unfairness between flows of one
     algorithm."""
     found = grid(runs, scenarios, everyone)

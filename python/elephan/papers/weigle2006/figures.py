@@ -6,7 +6,7 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.claims import ClaimSet
 from elephan.papers.loading import claims
@@ -34,7 +34,7 @@ CAPTIONS = {
 }
 
 
-def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
+def figures(runs: Evidence, setup: Setup) -> Sequence[Figure]:
     """Every figure whose runs exist."""
     found: list[Figure] = []
     stated = claims("weigle2006")
@@ -53,7 +53,7 @@ def figures(runs: RunSet, setup: Setup) -> Sequence[Figure]:
     return found
 
 
-def _panels(runs: RunSet, setup: Setup, cases: Sequence[tuple[Pair, int]]) -> Iterator[Panel]:
+def _panels(runs: Evidence, setup: Setup, cases: Sequence[tuple[Pair, int]]) -> Iterator[Panel]:
     for pair, late_s in cases:
         run = runs.first(setup.scenario(pair, late_s=late_s))
         if run is None:
@@ -66,7 +66,7 @@ def _panels(runs: RunSet, setup: Setup, cases: Sequence[tuple[Pair, int]]) -> It
         yield Panel(f"{TITLES[pair[0]]} and {TITLES[pair[1]]}, {start}", "cwnd (segments)", curves)
 
 
-def _asymmetry(runs: RunSet, setup: Setup, stated: ClaimSet) -> PairBars | None:
+def _asymmetry(runs: Evidence, setup: Setup, stated: ClaimSet) -> PairBars | None:
     placed = certain_regions(stated)
     values: dict[Pair, list[float]] = {}
     for pair in PAIRS:

@@ -10,7 +10,7 @@ from statistics import fmean, median
 
 from elephan.evaluation.conditions import span
 from elephan.evaluation.criteria import CriterionError
-from elephan.evaluation.experiments import RunSet
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.evaluation.measuring import At, Combine, Rule, Suite, Window, both, count, difference, reach, stated
 from elephan.evaluation.relations import SIGN_FLOOR
@@ -85,7 +85,7 @@ def parse_pair(subject: str) -> Pair:
     return first, second
 
 
-def measurer(runs: RunSet, setup: Setup) -> Suite:
+def measurer(runs: Evidence, setup: Setup) -> Suite:
     """The measurements in the runs of one setup."""
     placed = certain_regions(claims("weigle2006"))
     groups: dict[str, Combine] = {

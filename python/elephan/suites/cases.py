@@ -1,17 +1,15 @@
-"""Values of criteria: for each seed, a value from the numbers of one run or of two runs, and the quantity that it is.
-
-Each run is read once, and its tables are released afterwards.
-"""
+"""A criterion in one cell: for each seed, a value from the numbers of one run or of two runs, and the quantity that it
+is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
+from elephan.evaluation.evidence import Evidence, Probe
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.evaluation.measures import Probe
 from elephan.evaluation.templates import filled
 from elephan.evaluation.wording import Quantity, quantity_of
 from elephan.metrics.friendliness import fraction_lost
@@ -20,9 +18,6 @@ from elephan.scenario import Scenario
 from elephan.scenario.units import parse_positive_time, parse_rate
 from elephan.suites.schema import BaselineTable, CriterionTable
 from elephan.suites.suite import Cell, Subject, Suite
-
-if TYPE_CHECKING:
-    from elephan.runs import Run
 
 _PER = {"rtt": "base RTTs", "rate": "of the rate"}
 
@@ -78,6 +73,23 @@ class Case:
         """All scenarios that the value needs, with the first seed."""
         return [scenario for scenario, _ in self.probes]
 
+    def sample(self, evidence: Evidence, seeds: Sequence[int]) -> list[float]:
+        """Values of the case, one for each seed.
+
+        Raises:
+            NotJudgedError: a value is not defined.
+        """
+        return [self._value(evidence, seed) / self.divisor for seed in seeds]
+
+    def _value(self, evidence: Evidence, seed: int) -> float:
+        found = [evidence.read(evidence.replicate(scenario, seed), probe) for scenario, probe in self.probes]
+        baseline = self.criterion.baseline
+        return found[0] if baseline is None else relative(baseline.kind, *found)
+
+    def runs(self, evidence: Evidence, seeds: Sequence[int]) -> tuple[str, ...]:
+        """Ids of the runs of the case."""
+        return tuple(evidence.replicate(scenario, seed).id for scenario in self.scenarios for seed in seeds)
+
     @property
     def divisor(self) -> float:
         """The number by which values are divided, in the unit of the metric."""
@@ -89,82 +101,22 @@ class Case:
         return parse_positive_time(self.cell.values["rtt"]) / unit_ps
 
 
-@dataclass
-class Evidence:
-    """Values by scenario, seed and probe."""
-
-    _values: dict[tuple[str, int, Probe], float | str] = field(default_factory=dict)
-    _ids: dict[tuple[str, int], str] = field(default_factory=dict)
-    _wanted: dict[str, set[Probe]] = field(default_factory=dict)
-    runs: list[dict[str, Any]] = field(default_factory=list)
-
-    def want(self, probes: Iterable[tuple[Scenario, Probe]]) -> None:
-        """Register values to read from the runs of scenarios."""
-        for scenario, one in probes:
-            self._wanted.setdefault(scenario.hash, set()).add(one)
-
-    def add(self, run: Run) -> None:
-        """Read the registered values of a run."""
-        name = str(run.manifest["scenario_hash"])
-        if (name, run.seed) in self._ids:
-            return
-        self._ids[name, run.seed] = run.id
-        self.runs.append(run.manifest)
-        for one in self._wanted.get(name, ()):
-            try:
-                self._values[name, run.seed, one] = one.read(run)
-            except NotJudgedError as error:
-                self._values[name, run.seed, one] = str(error)
-
-    def has(self, scenario: Scenario, seed: int) -> bool:
-        """True if the run was added."""
-        return (scenario.hash, seed) in self._ids
-
-    def ids(self, case: Case, seeds: Sequence[int]) -> list[str]:
-        """Ids of the added runs of a case."""
-        found = ((scenario.hash, seed) for scenario in case.scenarios for seed in seeds)
-        return [self._ids[key] for key in found if key in self._ids]
-
-    def rows(self, scenario: Scenario, probes: Sequence[Probe]) -> list[tuple[str, int, list[float]]]:
-        """Run id, seed and values of each added run of a scenario in which all values are defined."""
-        rows = []
-        for seed in sorted(seed for name, seed in self._ids if name == scenario.hash):
-            values = [self._values[scenario.hash, seed, one] for one in probes]
-            known = [value for value in values if not isinstance(value, str)]
-            if len(known) == len(values):  # the criteria report the reason of an undefined value
-                rows.append((self._ids[scenario.hash, seed], seed, known))
-        return rows
-
-    def sample(self, case: Case, seeds: Sequence[int]) -> list[float]:
-        """Values of a case, one for each seed.
-
-        Raises:
-            NotJudgedError: a value is not defined.
-        """
-        return [self._value(case, seed) / case.divisor for seed in seeds]
-
-    def _value(self, case: Case, seed: int) -> float:
-        found = []
-        for scenario, one in case.probes:
-            value = self._values[scenario.hash, seed, one]
-            if isinstance(value, str):
-                raise NotJudgedError(value)
-            found.append(value)
-        return found[0] if case.criterion.baseline is None else _compared(case.criterion.baseline.kind, *found)
-
-
-def _compared(kind: str, value: float, baseline: float) -> float:
+def relative(kind: str, value: float, baseline: float) -> float:
     """A value relative to the baseline's value: difference, ratio, or fraction lost or gained, by ``kind``.
 
     Raises:
-        NotJudgedError: the divisor is 0.
+        NotJudgedError: the divisor is 0, or both values are infinite.
     """
     try:
         if kind in ("lost", "gained"):
-            return fraction_lost(baseline, value, more_is_better=kind == "lost")
-        return value / baseline if kind == "ratio" else value - baseline
+            found = fraction_lost(baseline, value, more_is_better=kind == "lost")
+        else:
+            found = value / baseline if kind == "ratio" else value - baseline
     except ZeroDivisionError:
         raise NotJudgedError("the value that it is compared with is 0") from None
+    if math.isnan(found):
+        raise NotJudgedError("neither it nor the value that it is compared with was reached in the run")
+    return found
 
 
 def quantity(criterion: CriterionTable) -> Quantity:

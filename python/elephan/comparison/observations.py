@@ -16,7 +16,7 @@ Key = tuple[str, str]
 
 
 @dataclass
-class Evidence:
+class Observations:
     """Observations on one path, by situation and seed.
 
     Attributes:
