@@ -311,7 +311,7 @@ def tables_page() -> str:
                 column.kind,
                 column.unit,
                 column.text + (f" Only in {column.only}." if column.only else ""),
-                column.null or "never",
+                column.nulls or "never",
                 "yes" if column.required else "",
             )
             for column in known.columns

@@ -6,13 +6,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import elephan
-from elephan import Scenario, ScenarioError
+from elephan import Scenario, ScenarioError, metrics
 from elephan.backends.kernel.lab import can_run
 from elephan.backends.linux import lab
 from elephan.backends.linux.guest import GuestError
+from elephan.metrics import MetricError
 from elephan.runs import Store
 
 LACKING = "; ".join(f"{item.name}: {item.help}" for item in lab.check() if item.needed and not item.ok)
@@ -153,6 +155,26 @@ def test_the_path_counts_what_a_program_sends(tmp_path: Path) -> None:
 
 
 @guest
+def test_what_only_the_program_knows_is_no_zero(tmp_path: Path) -> None:
+    path = PATH | {"buffer": "0.3 BDP"}
+    made = run(scenario(tmp_path, dumbbell=path), tmp_path / "store")
+    whole, connection = made.flows.to_dicts()
+    for row in (whole, connection):
+        assert {row[name] for name in ("loss_events", "ecn_events", "timeouts", "spurious_retransmits")} == {None}
+    shown = made.summary()
+    drops = shown["links"][0]["drops"]
+    assert connection["missing_packets"] == drops > 0
+    assert shown["whole_run"]["retransmits"] == connection["retransmits"] == shown["flows"][1]["retransmits"] >= drops
+    assert shown["whole_run"]["loss_events"] is None
+    with pytest.raises(MetricError, match="the loss events of flow 'mine' are not counted"):
+        metrics.loss_events(made)
+    # One direction carries 50 kB, 30 kB more in the buffer, and a packet in transmission.
+    carried = made.samples.filter(pl.col("flow") == "mine")["network_bytes"].to_numpy()
+    assert 50e3 < carried.max() < 82e3
+    assert carried[-1] == 0
+
+
+@guest
 def test_a_seed_is_a_run_and_another_seed_is_another(tmp_path: Path) -> None:
     made = scenario(tmp_path)
     one, again, other = (run(made, tmp_path / str(n), seed=seed) for n, seed in enumerate((1, 1, 2)))
@@ -251,5 +273,23 @@ def test_datagrams_of_a_program_are_a_connection(tmp_path: Path) -> None:
     assert (connection["algorithm"], connection["segments_delivered"]) == ("udp", 50)
     assert whole["goodput_mbps"] == pytest.approx(50 * 1000 * 8 / 3 / 1e6, rel=1e-9)
     assert whole["throughput_mbps"] == pytest.approx(50 * 1028 * 8 / 3 / 1e6, rel=1e-9)
+    assert (connection["retransmits"], connection["rtt_min_ms"]) == (None, None)
     # A round trip, and the time of 49 more datagrams at the rate of the path.
     assert whole["completion_s"] == pytest.approx(0.04 + 50 * 1028 * 8 / 20e6, abs=2e-3)
+
+
+QUIC = Path(__file__).parents[2] / "target" / "release" / "quic-transfer"
+
+
+@guest
+@pytest.mark.skipif(not QUIC.is_file(), reason="quic-transfer is not built: cargo build --release -p quic-transfer")
+def test_the_spin_bit_of_quinn_shows_the_rtt_of_the_path(tmp_path: Path) -> None:
+    made = Scenario.load(Path(__file__).parents[2] / "examples" / "programs" / "quinn.toml")
+    found = [run(made, tmp_path / "store", seed=seed).flows.to_dicts()[1] for seed in (1, 2)]
+    # An end declines the bit in one connection of eight, and sets it at random.
+    spins = [row for row in found if row["rtt_min_ms"] is not None]
+    assert spins
+    for row in spins:
+        assert row["rtt_min_ms"] == pytest.approx(40, abs=0.5)
+        # A full buffer of 1 BDP adds 40 ms, and ACKs may be late by 25 ms.
+        assert 60 < row["rtt_p95_ms"] < 110

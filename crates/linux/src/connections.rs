@@ -1,7 +1,8 @@
 //! The connections of programs, as the path sees them: no program has to help.
 //!
 //! A connection is a protocol and two ports of a program's pair of hosts. Everything is counted from the headers of the
-//! frames at the guest's devices: a frame that one device has sent and the other has not got was lost on the path.
+//! frames at the guest's devices: a frame that one device has sent and the other has not got was lost on the path. The RTT
+//! of QUIC is that of its spin bit, if both ends use it ([`crate::spin`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -12,6 +13,7 @@ use etherparse::{SlicedPacket, TransportSlice};
 use serde::Serialize;
 
 use crate::device::NET_HEADER_BYTES;
+use crate::spin::{self, Spin};
 
 /// Largest number of segments of a direction whose RTT is awaited.
 const MOST_TIMED: usize = 1 << 16;
@@ -49,9 +51,18 @@ pub struct Direction {
     /// One-way delays of the packets that arrived in the measured part.
     #[serde(skip)]
     delays: OneWayDelays,
-    /// Times from a segment of TCP to its ACK at the host that sent it, in the measured part; repeated segments have none.
+    /// Times from a segment of TCP to its ACK at the host that sent it, or between edges of QUIC's spin bit, in the measured
+    /// part; repeated segments have none.
     #[serde(skip)]
     rtts: OneWayDelays,
+    /// The latest of these times, ns; 0 before the first.
+    #[serde(skip)]
+    rtt_ns: u64,
+    /// Smallest one-way delay of any packet, ns.
+    #[serde(skip)]
+    least_delay_ns: u64,
+    #[serde(skip)]
+    spin: Spin,
     /// Smallest, mean, median, 95 % and 99 % of `delays` and of `rtts`, ms.
     delay_ms: Option<[f64; 5]>,
     rtt_ms: Option<[f64; 5]>,
@@ -125,9 +136,27 @@ pub struct Connection {
     last_ns: u64,
     /// From the senders, and from the receivers.
     directions: [Direction; 2],
-    /// For each sample time since the first packet: its number, and for each direction the bytes of packets and of
-    /// payload, and the packets with new payload, that had arrived.
-    samples: Vec<[u64; 7]>,
+    /// Counts of the packets from the senders at each sample time since the first packet.
+    samples: Vec<Sample>,
+    /// Changes of the bytes on the path at the sample times, from which [`Connections::write`] computes the bytes.
+    #[serde(skip)]
+    changes: Vec<i64>,
+}
+
+/// Counts of the packets from the senders until a sample time.
+#[derive(Clone, Debug, Serialize)]
+struct Sample {
+    /// Number of the sample time.
+    number: usize,
+    /// Bytes of packets that had arrived, their payload, and the packets with new payload.
+    bytes: u64,
+    payload: u64,
+    data_packets: u64,
+    retransmits: u64,
+    /// Latest RTT, ns; 0 before the first.
+    rtt_ns: u64,
+    /// Bytes of the packets that the path then carried, without those that it lost.
+    network_bytes: i64,
 }
 
 /// The connections of a run.
@@ -153,6 +182,8 @@ struct Header {
     marked: bool,
     /// Sequence number, its length, and the acknowledged number, of TCP.
     tcp: Option<(u32, u64, Option<u32>)>,
+    /// Form of a packet of QUIC.
+    quic: Option<spin::Form>,
 }
 
 fn header(frame: &[u8]) -> Option<Header> {
@@ -173,6 +204,7 @@ fn header(frame: &[u8]) -> Option<Header> {
                 payload,
                 marked,
                 tcp: Some((tcp.sequence_number(), length, acked)),
+                quic: None,
             })
         }
         TransportSlice::Udp(udp) => Some(Header {
@@ -182,6 +214,7 @@ fn header(frame: &[u8]) -> Option<Header> {
             payload: u64::from(udp.length()).saturating_sub(8),
             marked,
             tcp: None,
+            quic: spin::form(udp.payload()),
         }),
         _ => None,
     }
@@ -213,6 +246,7 @@ impl Connections {
                 last_ns: now_ns,
                 directions: [Direction::new(measured), Direction::new(measured)],
                 samples: Vec::new(),
+                changes: Vec::new(),
             });
             self.found.len() - 1
         });
@@ -220,7 +254,15 @@ impl Connections {
         connection.last_ns = now_ns;
         match passing {
             Passing::Sent => connection.sent(now_ns, from, &header),
-            Passing::Arrived(sent_ns) => connection.arrived(now_ns, sent_ns - self.zero_ns, from, &header),
+            Passing::Arrived(sent_ns) => {
+                let sent_ns = sent_ns - self.zero_ns;
+                connection.arrived(now_ns, sent_ns, from, &header);
+                if from == 0 && place < MOST_SAMPLED {
+                    // The path carried the packet at the sample times from its departure until before its arrival.
+                    let ends = [sent_ns, now_ns].map(|at_ns| self.times_ns.partition_point(|&time_ns| time_ns < at_ns));
+                    connection.carried(ends, header.bytes);
+                }
+            }
         }
     }
 
@@ -228,17 +270,17 @@ impl Connections {
         // A packet at a sample time belongs to the sample, as in the engine's tables.
         while self.times_ns.get(self.next).is_some_and(|time_ns| self.zero_ns + time_ns < at_ns) {
             for connection in self.found.iter_mut().take(MOST_SAMPLED) {
-                let [a, b] = &connection.directions;
-                let number = self.next as u64;
-                connection.samples.push([
+                let Direction { bytes, payload, data_packets, retransmits, rtt_ns, .. } = connection.directions[0];
+                let number = self.next;
+                connection.samples.push(Sample {
                     number,
-                    a.bytes,
-                    a.payload,
-                    a.data_packets,
-                    b.bytes,
-                    b.payload,
-                    b.data_packets,
-                ]);
+                    bytes,
+                    payload,
+                    data_packets,
+                    retransmits,
+                    rtt_ns,
+                    network_bytes: 0,
+                });
             }
             self.next += 1;
         }
@@ -247,6 +289,7 @@ impl Connections {
     /// Takes the remaining samples, and writes all connections into a file.
     pub fn write(mut self, path: &str) -> io::Result<()> {
         self.sample_before(u64::MAX);
+        self.found.iter_mut().for_each(Connection::complete);
         for direction in self.found.iter_mut().flat_map(|connection| &mut connection.directions) {
             (direction.delay_ms, direction.rtt_ms) = (summary(&direction.delays), summary(&direction.rtts));
         }
@@ -272,6 +315,9 @@ impl Direction {
             marked: 0,
             delays: OneWayDelays::new(from, to),
             rtts: OneWayDelays::new(from, to),
+            rtt_ns: 0,
+            least_delay_ns: u64::MAX,
+            spin: Spin::default(),
             delay_ms: None,
             rtt_ms: None,
             stream: Stream::default(),
@@ -280,11 +326,24 @@ impl Direction {
     }
 }
 
+impl Direction {
+    /// Notes an RTT between two times, ns.
+    fn rtt(&mut self, from_ns: u64, to_ns: u64) {
+        self.rtts.note(at(from_ns), at(to_ns));
+        self.rtt_ns = to_ns - from_ns;
+    }
+}
+
 impl Connection {
     fn sent(&mut self, now_ns: u64, from: usize, header: &Header) {
         let direction = &mut self.directions[from];
         direction.sent_packets += 1;
         direction.sent_bytes += header.bytes;
+        if let Some(form) = header.quic {
+            if let Some(edge_ns) = direction.spin.sent(form, now_ns) {
+                direction.rtt(edge_ns, now_ns);
+            }
+        }
         let Some((number, length, _)) = header.tcp.filter(|(_, length, _)| *length > 0) else { return };
         let start = direction.stream.position(number);
         let end = start + length;
@@ -304,6 +363,7 @@ impl Connection {
         direction.bytes += header.bytes;
         direction.marked += u64::from(header.marked);
         direction.delays.note(at(sent_ns), at(now_ns));
+        direction.least_delay_ns = direction.least_delay_ns.min(now_ns - sent_ns);
         let Some((number, length, acked)) = header.tcp else {
             direction.payload += header.payload;
             direction.data_packets += u64::from(header.payload > 0);
@@ -328,7 +388,42 @@ impl Connection {
                 latest = Some(sent_ns);
                 other.timed.pop_front();
             }
-            latest.into_iter().for_each(|sent_ns| other.rtts.note(at(sent_ns), at(now_ns)));
+            latest.into_iter().for_each(|sent_ns| other.rtt(sent_ns, now_ns));
+        }
+    }
+
+    /// Notes a packet that the path carried at the sample times between two numbers.
+    fn carried(&mut self, [first, end]: [usize; 2], bytes: u64) {
+        if first == end {
+            return;
+        }
+        if self.changes.len() <= end {
+            self.changes.resize(end + 1, 0);
+        }
+        self.changes[first] += bytes as i64;
+        self.changes[end] -= bytes as i64;
+    }
+
+    /// Computes what is known at the end only: the bytes on the path at each sample time, and if the spin bit is in use.
+    fn complete(&mut self) {
+        let mut total = 0;
+        let totals = self.changes.iter().map(|change| {
+            total += change;
+            total
+        });
+        let totals: Vec<i64> = totals.collect();
+        for sample in &mut self.samples {
+            sample.network_bytes = totals.get(sample.number).copied().unwrap_or(0);
+        }
+        if self.protocol == "tcp" {
+            return;
+        }
+        let least_ns = self.directions.iter().fold(0_u64, |sum, way| sum.saturating_add(way.least_delay_ns));
+        for way in self.directions.iter_mut().filter(|way| !way.spin.is_used(least_ns)) {
+            way.rtts = OneWayDelays::new(Time(0), Time(0));
+        }
+        if !self.directions[0].spin.is_used(least_ns) {
+            self.samples.iter_mut().for_each(|sample| sample.rtt_ns = 0);
         }
     }
 }

@@ -17,6 +17,7 @@ mod frame;
 mod guest;
 mod host;
 mod plan;
+mod spin;
 
 use std::io;
 use std::path::Path;

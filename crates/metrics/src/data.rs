@@ -384,12 +384,13 @@ impl<'a> Data<'a> {
             let mut values = [f64::NAN; 2];
             for (value, end) in values.iter_mut().zip(ends) {
                 let after = rows.partition_point(|&row| time(row).is_ok_and(|time| time <= end));
-                if let Some(&row) = rows[..after].last() {
-                    *value = if time(row)? == end { frame.value(column, row)? } else { f64::NAN };
+                let Some(&row) = rows[..after].last().filter(|&&row| time(row).is_ok_and(|time| time == end)) else {
+                    return undefined(format!("no sample of flow '{name}' at an end of the window"));
+                };
+                *value = frame.value(column, row)?;
+                if value.is_nan() {
+                    return undefined(format!("the {} of flow '{name}' are not counted", column.replace('_', " ")));
                 }
-            }
-            if values.iter().any(|value| value.is_nan()) {
-                return undefined(format!("no sample of flow '{name}' at an end of the window"));
             }
             found.push(values[1] - values[0]);
         }

@@ -41,14 +41,16 @@ _LEAST = (
 )  # fmt: skip
 """Columns that may be left out on a narrow terminal, the least important first."""
 _REASONS = {
-    "rtt_": "no packet's round trip was sampled in the measured part (Linux tells only its smoothed RTT)",
+    "rtt_": "no packet's round trip was sampled in the measured part (Linux tells only its smoothed RTT; a program's "
+    "several connections have none together)",
     "srtt_": "no smoothed RTT was sampled in the measured part",
     "owd_": "only packets of datagrams and of programs have one-way delays, and only those of the measured part count",
-    "cwnd_": "no congestion window was sampled in the measured part",
+    "cwnd_": "no congestion window was sampled in the measured part, as it is inside a program",
+    "loss_events": "a program alone knows its loss events",
     "target_mbps": "only a source with a load has a target",
     "quantile": "a single flow has no quantiles",
-    "timeouts": "the backend or an earlier version of Elephan did not record when timeouts came",
-    "retransmits": "the backend does not count retransmissions",
+    "timeouts": "a program alone knows its timeouts, and the backend or an earlier version of Elephan recorded none",
+    "retransmits": "the backend does not count retransmissions, or the headers are encrypted as those of QUIC",
 }
 """Prefixes of fields, each with the reason why such a field may have no value."""
 _LINK_COLUMNS = {

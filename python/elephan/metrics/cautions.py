@@ -27,8 +27,11 @@ def warnings_after(run: Run) -> list[str]:
     few: dict[str, float] = {}
     ended: dict[str, float] = {}
     from_s = run.canonical["measure"]["from_ps"] / PS_PER_S
-    rows = run.rows("flows", _COLUMNS)
-    events = by_flow(run, "congestion_events") if rows else {}
+    # Nothing inside a program is known.
+    programs = {flow.name for flow in run.form.flows if flow.program is not None}
+    rows = [row for row in run.rows("flows", _COLUMNS) if row["name"].partition("/")[0] not in programs]
+    counted = [row["name"] for row in rows] if programs else None
+    events = by_flow(run, "congestion_events", flows=counted) if rows else {}
     for row in rows:
         name, limited = row["name"], row["receive_window_limited_fraction"]
         if limited is not None and limited > RECEIVE_WINDOW_NOTICED:

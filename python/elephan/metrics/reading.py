@@ -152,8 +152,14 @@ def flow_series(run: Run, flow: str, column: str, window: Window) -> tuple[Array
 
 
 def reduction_series(run: Run, flow: str, window: Window) -> tuple[Array, Array]:
-    """Like :func:`flow_series`, for the number of the flow's window reductions so far, by losses or by ECN marks."""
+    """Like :func:`flow_series`, for the number of the flow's window reductions so far, by losses or by ECN marks.
+
+    Raises:
+        MetricError: the window's ends are not sample times, or the reductions are not counted.
+    """
     times, losses = flow_series(run, flow, "loss_events", window)
+    if np.isnan(losses).all():
+        raise MetricError(f"the loss events of flow '{flow}' are not counted")
     if "ecn_events" not in run.samples.columns:  # a backend without ECN, or a run of an earlier version
         return times, np.nan_to_num(losses)
     return times, np.nan_to_num(losses) + np.nan_to_num(flow_series(run, flow, "ecn_events", window)[1])

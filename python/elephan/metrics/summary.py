@@ -55,6 +55,8 @@ def summarize(run: Run) -> dict[str, Any]:
     """
     from_s, to_s = window = measure_window(run)
     rows = _flows(run)
+    names = {flow.name for flow in run.form.flows}
+    flows = [row for row in rows if row["name"] in names]
     recorded = {name for group in run.groups for name in group.recorded}
     sources = run.manifest.get("engine_summary", {}).get("traffic", [])
     metrics, undefined = run_metrics(run)
@@ -69,11 +71,12 @@ def summarize(run: Run) -> dict[str, Any]:
             "title": run.manifest.get("title"),
             "cached": False,
             "wall_seconds": run.manifest.get("wall_seconds"),
-            "segments_delivered": sum(row["segments_delivered"] for row in rows)
+            # The row of a program has the sums of its connections.
+            "segments_delivered": sum(row["segments_delivered"] for row in flows)
             + sum(source["segments_delivered"] for source in sources),
             "warnings": run.warnings,
             "measure": {"from_s": from_s, "to_s": to_s},
-            "whole_run": _whole_run(run, rows),
+            "whole_run": _whole_run(run, flows),
             "flows": rows if run.records_all else [row for row in rows if row["name"] in recorded],
             "links": [_link(run, name, window) for name in recorded_links(run)],
             "metrics": metrics,
@@ -109,11 +112,29 @@ def _smoothed(run: Run) -> dict[str, float]:
 
 
 def _counted(run: Run, name: str) -> dict[str, int]:
-    """A count of each flow in the measured part; empty if the run lacks it."""
-    try:
-        return {flow: int(count) for flow, count in by_flow(run, name).items()}
-    except MetricError:
-        return {}
+    """A count of each flow in the measured part; flows that the run does not count are missing."""
+    if not any(flow.program is not None for flow in run.form.flows):
+        try:
+            return {flow: int(count) for flow, count in by_flow(run, name).items()}
+        except MetricError:
+            return {}
+    found = _of_connections(run, name)
+    for flow in run.form.flows:
+        with suppress(MetricError):  # what only a program knows
+            found |= {flow.name: int(by_flow(run, name, flows=[flow.name])[flow.name])}
+    return found
+
+
+def _of_connections(run: Run, name: str) -> dict[str, int]:
+    """A count of each connection of a program in the measured part."""
+    table, (from_s, to_s) = run.samples, measure_window(run)
+    ends = table.filter((table["time_s"] == from_s) | (table["time_s"] == to_s)).sort("time_s")
+    found = {}
+    for (flow,), rows in ends.partition_by("flow", as_dict=True).items():
+        counts = rows[name].drop_nulls().to_list()
+        if len(counts) == 2:
+            found[str(flow)] = counts[1] - counts[0]
+    return found
 
 
 def _whole_run(run: Run, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ class Column:
         null: the condition under which the simulator gives no value; empty if there is always a value.
         only: the runs with the column; empty for all runs that have the table.
         required: true if the table of every backend has the column.
+        elsewhere: the condition under which another backend gives no value, if the simulator has one.
     """
 
     name: str
@@ -34,6 +35,12 @@ class Column:
     null: str = ""
     only: str = ""
     required: bool = True
+    elsewhere: str = ""
+
+    @property
+    def nulls(self) -> str:
+        """The condition under which some backend gives no value."""
+        return "; ".join(text for text in (self.null, self.elsewhere) if text)
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,9 @@ _NO_SAMPLE = "no RTT of a packet in the measured part, for example a flow of dat
 _NOT_DATAGRAMS = "flow of TCP or UDT, or no packet arrived in the measured part"
 _RECORD = 'scenarios with `record` other than `"all"`'
 _PARTS = "runs in which a segment had less than its whole payload"
+_PROGRAM = "program (`--on linux`), which alone knows it"
+_ENCRYPTED = "program of QUIC or other UDP, whose headers are encrypted"
+PROGRAMS = "runs with `[[program]]`"
 _NOT_SPEAKING = "event that is not at the sender: neither `sent` nor `acked`"
 
 _FLOWS = TableOf(
@@ -77,10 +87,11 @@ _FLOWS = TableOf(
                "Bits on the wire that arrived at the receiver, headers and duplicates too, over the measured time."),
         Column("segments_delivered", "UInt64", "segments", "Distinct segments that arrived at the receiver."),
         Column("segments_sent", "UInt64", "segments", "Segments put on the wire, retransmissions included."),
-        Column("retransmits", "UInt64", "segments", "Retransmissions."),
-        Column("loss_events", "UInt64", "1", "Recovery episodes that began with a loss."),
-        Column("timeouts", "UInt64", "1", "Retransmission timeouts."),
-        Column("spurious_retransmits", "UInt64", "segments", "Arrivals of segments that had arrived before."),
+        Column("retransmits", "UInt64", "segments", "Retransmissions.", elsewhere=_ENCRYPTED),
+        Column("loss_events", "UInt64", "1", "Recovery episodes that began with a loss.", elsewhere=_PROGRAM),
+        Column("timeouts", "UInt64", "1", "Retransmission timeouts.", elsewhere=_PROGRAM),
+        Column("spurious_retransmits", "UInt64", "segments", "Arrivals of segments that had arrived before.",
+               elsewhere=_PROGRAM),
         Column("rtt_min_ms", "Float64", "ms", "Smallest RTT sample.", _NO_SAMPLE),
         Column("rtt_mean_ms", "Float64", "ms", "Mean of the RTT samples.", _NO_SAMPLE),
         Column("rtt_p50_ms", "Float64", "ms", "Median RTT sample, to 0.2 %.", _NO_SAMPLE),
@@ -90,8 +101,9 @@ _FLOWS = TableOf(
         Column("cwnd_max", "Float64", "segments", "Largest congestion window.", _DATAGRAMS),
         Column("receive_window_limited_fraction", "Float64", "1",
                "Fraction of the sender's bursts that ended at the receive window, from the beginning of the measured "
-               "part."),
-        Column("ecn_events", "UInt64", "1", "Window reductions in response to ECN echoes.", required=False),
+               "part.", elsewhere=_PROGRAM),
+        Column("ecn_events", "UInt64", "1", "Window reductions in response to ECN echoes.", required=False,
+               elsewhere=_PROGRAM),
         Column("marked_segments", "UInt64", "segments", "Segments acknowledged with an ECN echo.", required=False),
         Column("owd_min_ms", "Float64", "ms", "Smallest one-way delay of the datagrams, or of a program's packets.",
                _NOT_DATAGRAMS, required=False),
@@ -104,6 +116,9 @@ _FLOWS = TableOf(
                _NOT_DATAGRAMS, required=False),
         Column("completion_s", "Float64", "s", "Time from the start until the last segment was acknowledged.",
                "flow without a size, or not complete at the end"),
+        Column("missing_packets", "UInt64", "packets",
+               "Packets that were sent and had not arrived at the end: lost, but for those still on the path.",
+               "flow that is no program", only=PROGRAMS, required=False),
         Column("measured_delivered_segments", "UInt64", "segments", "`segments_delivered` in the measured part alone.",
                only=_RECORD, required=False),
         Column("measured_delivered_bytes", "UInt64", "bytes", "Payload of these segments.",
@@ -131,16 +146,20 @@ _SAMPLES = TableOf(
         Column("srtt_s", "Float64", "s", "Smoothed RTT (RFC 6298).", "before the first RTT sample"),
         Column("rtt_s", "Float64", "s", "Latest RTT sample.", "before the first RTT sample"),
         Column("in_flight", "UInt32", "segments",
-               "Pipe (RFC 6675): segments outstanding, less SACKed and lost ones, plus retransmitted ones."),
+               "Pipe (RFC 6675): segments outstanding, less SACKed and lost ones, plus retransmitted ones.",
+               elsewhere=_PROGRAM),
         Column("delivered_segments", "UInt64", "segments", "Distinct segments that have arrived at the receiver."),
         Column("wire_bytes", "UInt64", "bytes",
                "Bytes on the wire that have arrived at the receiver, headers and duplicates included."),
-        Column("retransmits", "UInt64", "segments", "Retransmissions so far."),
-        Column("loss_events", "UInt64", "1", "Recovery episodes so far."),
-        Column("ecn_events", "UInt64", "1", "Window reductions in response to ECN echoes so far.", required=False),
-        Column("timeouts", "UInt64", "1", "Retransmission timeouts so far.", required=False),
+        Column("retransmits", "UInt64", "segments", "Retransmissions so far.", elsewhere=_ENCRYPTED),
+        Column("loss_events", "UInt64", "1", "Recovery episodes so far.", elsewhere=_PROGRAM),
+        Column("ecn_events", "UInt64", "1", "Window reductions in response to ECN echoes so far.", elsewhere=_PROGRAM,
+               required=False),
+        Column("timeouts", "UInt64", "1", "Retransmission timeouts so far.", elsewhere=_PROGRAM, required=False),
         Column("delivered_bytes", "UInt64", "bytes", "Payload of the distinct segments that have arrived.",
                only=_PARTS, required=False),
+        Column("network_bytes", "UInt64", "bytes", "Bytes of the packets that the path carries towards the receiver.",
+               "flow that is no program", only=PROGRAMS, required=False),
         Column("sending_rate_mbps", "Float64", "Mbit/s", "Sending rate of UDT, bits on the wire.",
                "flow of another transport, or not yet started", only="runs with a flow of UDT", required=False),
     ),

@@ -134,7 +134,10 @@ class LinuxBackend(Backend):
         found = beside(plan, found, connections, log.tables)
         summary["warnings"] = [*summary["warnings"], *connections.warnings()]
         summary = log.totals | summary | {name: log.totals[name] for name in ("conservation", "links")}
-        summary["segments_delivered"] = int(found["flows"]["segments_delivered"].sum())
+        # The row of a program has the sums of its connections.
+        names = [flow.name for flow in plan.form.flows]
+        of_flows = found["flows"].filter(found["flows"]["name"].is_in(names))
+        summary["segments_delivered"] = int(of_flows["segments_delivered"].sum())
         return RawResult(dict(found), summary)
 
 

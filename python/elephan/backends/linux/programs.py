@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from elephan.rates import rate_mbps
@@ -23,6 +24,8 @@ _SENDERS, _RECEIVERS = 0, 1
 _PS_PER_NS = 1000
 _NS_PER_S = 1e9
 _RTTS = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms")
+_INSIDE = ("loss_events", "ecn_events", "timeouts", "spurious_retransmits")
+"""Counts that a program alone knows."""
 _DELAYS = ("owd_min_ms", "owd_mean_ms", "owd_p50_ms", "owd_p95_ms", "owd_p99_ms")
 
 
@@ -144,21 +147,26 @@ class Connections:
         rows = []
         for i, connections in self._of.items():
             series = [self._series(one) for one in connections]
-            whole = [[sum(values) for values in zip(*at, strict=True)] for at in zip(*series, strict=True)]
+            whole = _Series.of_all(series, len(self._times_ns))
             started, ended = (self._ended[i][key] for key in ("started_ns", "ended_ns"))
             rows.append(self._row(i, self._form.flows[i].name, "program", connections, whole, started, ended))
             for number, (one, own) in enumerate(zip(connections, series, strict=True), 1):
                 name = f"{self._form.flows[i].name}/{number}"
                 first_ns, last_ns = one["first_ns"], one["last_ns"]
                 rows.append(self._row(i, name, one["protocol"], [one], own, first_ns, last_ns))
-        floats = (*_RTTS, *_DELAYS, "cwnd_mean", "cwnd_max", "completion_s", "start_s")
-        return pl.DataFrame(rows, schema_overrides=dict.fromkeys(floats, pl.Float64))
+        floats = (
+            *_RTTS, *_DELAYS, "cwnd_mean", "cwnd_max", "completion_s", "start_s", "receive_window_limited_fraction",
+        )  # fmt: skip
+        counts = (*_INSIDE, "retransmits", "missing_packets")
+        kinds: dict[str, type[pl.DataType]] = {**dict.fromkeys(floats, pl.Float64), **dict.fromkeys(counts, pl.UInt64)}
+        return pl.DataFrame(rows, schema_overrides=kinds)
 
-    def _series(self, one: dict[str, Any]) -> list[tuple[int, int, int]]:
-        """Bytes, payload and packets with payload that had arrived along the path, at each sample time."""
-        found = [(0, 0, 0)] * len(self._times_ns)
-        for number, *values in one["samples"]:
-            found[number] = (values[0], values[1], values[2])
+    def _series(self, one: dict[str, Any]) -> _Series:
+        """Counts of the packets of a connection until each sample time."""
+        found = _Series.nothing(len(self._times_ns))
+        for at in one["samples"]:
+            for name, values in vars(found).items():
+                values[at["number"]] = at[name]
         return found
 
     def _row(
@@ -167,17 +175,15 @@ class Connections:
         name: str,
         algorithm: str,
         connections: list[dict[str, Any]],
-        series: Sequence[Sequence[int]],
+        series: _Series,
         started_ns: int | None,
         ended_ns: int | None,
     ) -> dict[str, Any]:
         measure = self._form.measure
         first, last = (self._times_ns.index(at // _PS_PER_NS) for at in (measure.from_ps, measure.to_ps))
         seconds = (measure.to_ps - measure.from_ps) / 1e12
-        grown = (
-            [after - before for before, after in zip(series[first], series[last], strict=True)] if series else [0] * 3
-        )
         ways = [one["directions"][0] for one in connections]
+        is_tcp = all(one["protocol"] == "tcp" for one in connections)
 
         def total(key: str) -> int:
             return sum(way[key] for way in ways)
@@ -190,21 +196,20 @@ class Connections:
             "name": name,
             "algorithm": algorithm,
             "start_s": self._form.flows[i].start_ps / 1e12 if started_s is None else started_s,
-            "goodput_mbps": rate_mbps(float(grown[1]), seconds),
-            "throughput_mbps": rate_mbps(float(grown[0]), seconds),
+            "goodput_mbps": rate_mbps(float(series.payload[last] - series.payload[first]), seconds),
+            "throughput_mbps": rate_mbps(float(series.bytes[last] - series.bytes[first]), seconds),
             "segments_delivered": total("data_packets"),
             "segments_sent": total("sent_packets"),
-            "retransmits": total("retransmits"),
-            "loss_events": 0,
-            "ecn_events": 0,
-            "timeouts": 0,
-            "spurious_retransmits": 0,
+            # The headers of QUIC are encrypted, and the rest is inside the program.
+            "retransmits": total("retransmits") if is_tcp else None,
+            **dict.fromkeys(_INSIDE),
+            "missing_packets": total("sent_packets") - total("packets"),
             **dict(zip(_RTTS, rtts, strict=True)),
             **dict(zip(_DELAYS, delays, strict=True)),
             "cwnd_mean": None,
             "cwnd_max": None,
             "marked_segments": total("marked"),
-            "receive_window_limited_fraction": 0.0,
+            "receive_window_limited_fraction": None,
             "completion_s": None if ended_ns is None or started_ns is None else (ended_ns - started_ns) / _NS_PER_S,
         }
 
@@ -215,28 +220,71 @@ class Connections:
         frames = []
         for i, connections in self._of.items():
             series = [self._series(one) for one in connections]
-            zero = [(0, 0, 0)] * len(self._times_ns)
-            whole = [[sum(values) for values in zip(*at, strict=True)] for at in zip(*(series or [zero]), strict=True)]
+            whole = _Series.of_all(series, len(self._times_ns))
             name = self._form.flows[i].name
-            frames += [self._samples_of(name, whole)]
-            frames += [self._samples_of(f"{name}/{number}", own) for number, own in enumerate(series, 1)]
+            of_tcp = [one["protocol"] == "tcp" for one in connections]
+            frames += [self._samples_of(name, whole, is_tcp=all(of_tcp))]
+            frames += [
+                self._samples_of(f"{name}/{number}", own, is_tcp=is_tcp)
+                for number, (own, is_tcp) in enumerate(zip(series, of_tcp, strict=True), 1)
+            ]
         return pl.concat(frames).with_columns(pl.col("flow").cast(pl.Categorical))
 
-    def _samples_of(self, name: str, series: Sequence[Sequence[int]]) -> pl.DataFrame:
+    def _samples_of(self, name: str, series: _Series, *, is_tcp: bool) -> pl.DataFrame:
         import polars as pl
 
-        rows, unsigned, real = len(series), pl.UInt64, pl.Float64
-        nothing = pl.Series([None] * rows, dtype=real)
-        zeros = pl.Series([0] * rows, dtype=unsigned)
+        rows, unsigned, real = len(self._times_ns), pl.UInt64, pl.Float64
+        nothing, uncounted = (pl.Series([None] * rows, dtype=kind) for kind in (real, unsigned))
         return pl.DataFrame(
             {
                 "time_s": [time / _NS_PER_S for time in self._times_ns],
                 "flow": [name] * rows,
-                **dict.fromkeys(("cwnd", "ssthresh", "srtt_s", "rtt_s"), nothing),
-                "in_flight": pl.Series([0] * rows, dtype=pl.UInt32),
-                "delivered_segments": pl.Series([at[2] for at in series], dtype=unsigned),
-                "delivered_bytes": pl.Series([at[1] for at in series], dtype=unsigned),
-                "wire_bytes": pl.Series([at[0] for at in series], dtype=unsigned),
-                **dict.fromkeys(("retransmits", "loss_events", "ecn_events", "timeouts"), zeros),
+                **dict.fromkeys(("cwnd", "ssthresh", "srtt_s"), nothing),
+                "rtt_s": pl.Series([at / _NS_PER_S if at else None for at in series.rtt_ns], dtype=real),
+                "in_flight": uncounted.cast(pl.UInt32),
+                "delivered_segments": pl.Series(series.data_packets, dtype=unsigned),
+                "delivered_bytes": pl.Series(series.payload, dtype=unsigned),
+                "wire_bytes": pl.Series(series.bytes, dtype=unsigned),
+                "network_bytes": pl.Series(series.network_bytes, dtype=unsigned),
+                "retransmits": pl.Series(series.retransmits, dtype=unsigned) if is_tcp else uncounted,
+                **dict.fromkeys(("loss_events", "ecn_events", "timeouts"), uncounted),
             }
         )
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Counts of the packets of connections until each sample time.
+
+    Attributes:
+        bytes: bytes of the packets that had arrived.
+        payload: their payload.
+        data_packets: packets that had arrived with new payload.
+        retransmits: packets that repeat data.
+        rtt_ns: latest RTT; 0 before the first.
+        network_bytes: bytes on the path.
+    """
+
+    bytes: list[int]
+    payload: list[int]
+    data_packets: list[int]
+    retransmits: list[int]
+    rtt_ns: list[int]
+    network_bytes: list[int]
+
+    @classmethod
+    def nothing(cls, length: int) -> _Series:
+        """Zeros."""
+        return cls(*([0] * length for _ in range(6)))
+
+    @classmethod
+    def of_all(cls, series: Sequence[_Series], length: int) -> _Series:
+        """Sums over several connections, which have no common RTT; those of a single one have its own."""
+        if len(series) == 1:
+            return series[0]
+        found = cls.nothing(length)
+        for one in series:
+            for name in vars(found).keys() - {"rtt_ns"}:
+                totals, more = getattr(found, name), getattr(one, name)
+                totals[:] = map(sum, zip(totals, more, strict=True))
+        return found
