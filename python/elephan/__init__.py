@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from elephan.runs import Failure as Failure
     from elephan.runs import Grid as Grid
     from elephan.runs import Interrupted as Interrupted
+    from elephan.runs import NotRepeatableError as NotRepeatableError
     from elephan.runs import ReplicateError as ReplicateError
     from elephan.runs import Run as Run
     from elephan.runs import RunError as RunError
@@ -114,6 +115,7 @@ _HOMES = {
     "LeftOverError": "elephan.backends.kernel.records",
     "Lost": "elephan._engine",
     "MetricError": "elephan.metrics",
+    "NotRepeatableError": "elephan.runs",
     "NothingObservedError": "elephan.comparison",
     "ReplicateError": "elephan.runs",
     "Restart": "elephan._engine",
@@ -171,6 +173,7 @@ __all__ = [
     "LeftOverError",
     "Lost",
     "MetricError",
+    "NotRepeatableError",
     "NothingObservedError",
     "ReplicateError",
     "Restart",

@@ -293,3 +293,63 @@ def test_the_spin_bit_of_quinn_shows_the_rtt_of_the_path(tmp_path: Path) -> None
         assert row["rtt_min_ms"] == pytest.approx(40, abs=0.5)
         # A full buffer of 1 BDP adds 40 ms, and ACKs may be late by 25 ms.
         assert 60 < row["rtt_p95_ms"] < 110
+
+
+@guest
+def test_a_run_that_repeats_is_kept(tmp_path: Path) -> None:
+    made = scenario(tmp_path)
+    store = Store(tmp_path / "store")
+    found = elephan.run(made, on="linux", store=store, allow_programs=True, check_repeat=True)
+    assert store.find(found.id) is not None
+    files = found.manifest["engine_summary"]["programs"][0]["files"]
+    assert files["client/got"]["bytes"] == 7
+
+
+READS = """
+import ctypes, mmap
+def instruction(code):
+    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    page.write(bytes.fromhex(code) + bytes.fromhex("c3"))
+    return ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(page))), page
+rdrand, kept = instruction("480fc7f0")
+rdtsc, kept_too = instruction("0f3148c1e2204809d0")
+"""
+HAS_RDRAND = "rdrand" in Path("/proc/cpuinfo").read_text(encoding="ascii")
+needs_rdrand = pytest.mark.skipif(not HAS_RDRAND, reason="the processor has no rdrand")
+
+
+@guest
+@needs_rdrand
+@pytest.mark.parametrize(
+    ("does", "first"),
+    [
+        ("print(rdrand())", r"mine: client\.out from line 1 \("),
+        ("wanted = wanted // 2 + rdrand() % 1000 * 1000", r"packet \d+ at the \w+, [\d.]+ s after the start .*flows"),
+    ],
+)
+def test_a_run_that_does_not_repeat_says_what_differs_first(tmp_path: Path, does: str, first: str) -> None:
+    made = scenario(tmp_path)
+    (tmp_path / "client.py").write_text(CLIENT.replace("got = 0", READS + does + "\ngot = 0"))
+    store = Store(tmp_path / "store")
+    with pytest.raises(elephan.NotRepeatableError, match=f"with seed 1 differs, so nothing is kept: first {first}"):
+        elephan.run(Scenario.from_toml(made.to_toml()), on="linux", store=store, allow_programs=True, check_repeat=True)
+    assert list(store) == []
+
+
+@guest
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_openssl_does_not_draw_from_the_processor(tmp_path: Path) -> None:
+    made = run(scenario(tmp_path, {"client": ["openssl", "version", "-c"]}), tmp_path / "store")
+    told = made.manifest["engine_summary"]["programs"][0]["outputs"]["client.out"]
+    rdrand, rdseed = (int(word, 16) for word in told.split("=")[1].split()[0].split(":")[:2])
+    assert (rdrand >> 62 & 1, rdseed >> 18 & 1) == (0, 0)
+
+
+def test_measurements_do_not_repeat(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="--check-repeat: runs on 'kernel' are measurements, so none repeats"):
+        elephan.run(Scenario.dumbbell(["cubic"], **PATH), on="kernel", store=Store(tmp_path), check_repeat=True)
+
+
+def test_the_simulator_repeats(tmp_path: Path) -> None:
+    made = Scenario.dumbbell(["cubic"], **PATH, duration="2 s")
+    assert elephan.run(made, store=Store(tmp_path), check_repeat=True).flows["goodput_mbps"][0] > 0

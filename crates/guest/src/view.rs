@@ -52,10 +52,12 @@ const KEPT_BYTES: u64 = 16 << 20;
 /// Largest number of files of a host that are kept.
 const KEPT_FILES: usize = 64;
 
-/// Environment of a program, besides that of the plan.
-pub const ENVIRONMENT: [(&str, &str); 5] = [
+/// Environment of a program, besides that of the plan. `OPENSSL_ia32cap` hides the instructions `rdrand` and `rdseed`, whose
+/// numbers no seed decides, from OpenSSL, BoringSSL and AWS-LC.
+pub const ENVIRONMENT: [(&str, &str); 6] = [
     ("HOME", "/root"),
     ("LANG", "C.UTF-8"),
+    ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000"),
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("TMPDIR", "/tmp"),
     ("USER", "root"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from elephan.backends.memory import MemoryPool
@@ -154,6 +155,15 @@ class Backend(ABC):
             ScenarioError: this backend cannot run this scenario; the message has the reason.
             Cancelled: ``progress`` returned ``False``.
         """
+
+    def observed(self, scenario: Scenario, seed: int | None, progress: Progress | None, folder: Path) -> RawResult:
+        """Run a scenario as :meth:`run` does, and write captures of its packets into a folder if the backend has any.
+
+        Raises:
+            ScenarioError, Cancelled: the errors of :meth:`run`.
+        """
+        del folder
+        return self.run(scenario, seed, progress)
 
     @abstractmethod
     def version(self) -> str:

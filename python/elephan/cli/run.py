@@ -17,7 +17,9 @@ from elephan.scenario.errors import ScenarioError
 from elephan.writing import whole_file
 
 if TYPE_CHECKING:
-    from elephan.runs import Run
+    from elephan.progress import Meter
+    from elephan.runs import Run, Store
+    from elephan.scenario import Scenario
 
 _FLOW_COLUMNS = {
     "flow": "name",
@@ -83,6 +85,11 @@ _SOURCE_COLUMNS = {
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Also copy each run's folder to DIR.")
 @click.option("--force", is_flag=True, help="Run the scenario again even if the result is saved.")
 @common.programs_option
+@click.option(
+    "--check-repeat",
+    is_flag=True,
+    help="Make each run twice, compare packets, outputs and tables, and keep it if equal.",
+)
 @common.jobs_option
 @memory_option
 @common.store_option
@@ -97,6 +104,7 @@ def command(
     out: str | None,
     force: bool,
     allow_programs: bool,
+    check_repeat: bool,
     jobs: int | None,
     memory: int | None,
     store: str | None,
@@ -111,6 +119,10 @@ def command(
     common.check_backend(backend)
     if before_after and patch is None:
         raise ScenarioError("there is no patch to compare with; write --patch FILE", source="--before-after")
+    if check_repeat and before_after:
+        raise ScenarioError("has no use for a comparison of kernels; leave it out", source="--check-repeat")
+    if check_repeat and jobs is not None:
+        raise ScenarioError("has no use with --check-repeat, which makes one run after the other", source="--jobs")
     unpatched, backend = backend, patches.patched(backend, patch)
     stated = common.load_scenario(scenario, common.overrides_of(assignments))
     wanted = stated.replicates(seeds) if seeds else [stated]
@@ -119,19 +131,24 @@ def command(
     where = runs.Store(store)
     try:
         with meter() as progress:
-            done, *before = [
-                runs.sweep(
-                    wanted,
-                    on=on,
-                    store=where,
-                    jobs=jobs,
-                    force=force,
-                    progress=progress,
-                    memory=memory,
-                    allow_programs=allow_programs,
-                )
-                for on in (backend, *([unpatched] if before_after else []))
-            ]
+            made: list[Sequence[Run]] = []
+            if check_repeat:
+                made.append(_twice(wanted, backend, where, memory, progress, allow_programs=allow_programs))
+            else:
+                made = [
+                    runs.sweep(
+                        wanted,
+                        on=on,
+                        store=where,
+                        jobs=jobs,
+                        force=force,
+                        progress=progress,
+                        memory=memory,
+                        allow_programs=allow_programs,
+                    )
+                    for on in (backend, *([unpatched] if before_after else []))
+                ]
+        done, *before = made
     except runs.SweepError as failed:
         if seeds is None and isinstance(failed.failures[0].error, ScenarioError):
             raise failed.failures[0].error from None  # the only run was rejected: the input is wrong
@@ -162,6 +179,39 @@ def command(
         replicates.tell(done, backend)
     if out is not None:
         common.say(f"copied to {out}")
+
+
+def _twice(
+    wanted: Sequence[Scenario],
+    backend: str,
+    where: Store,
+    memory: int | None,
+    progress: Meter,
+    *,
+    allow_programs: bool,
+) -> list[Run]:
+    """Runs that were made twice and repeat, one after the other.
+
+    Raises:
+        NotRepeatableError: a second run differs.
+    """
+    from elephan import runs
+
+    done: list[Run] = []
+    for scenario in wanted:
+        finished = len(done)
+
+        def tell(fraction: float, finished: int = finished) -> None:
+            progress(finished + fraction, len(wanted), finished, len(wanted))
+
+        done.append(
+            runs.run(
+                scenario, backend, store=where, progress=tell, memory=memory, allow_programs=allow_programs,
+                check_repeat=True,
+            )
+        )  # fmt: skip
+    common.say(f"{'the run' if len(done) == 1 else f'each of the {len(done)} runs'} was made twice, with equal results")
+    return done
 
 
 def copy_run(run: Run, target: Path) -> None:

@@ -6,6 +6,7 @@ from elephan.runs.execute import run
 from elephan.runs.failures import RunFailedError
 from elephan.runs.grids import SEED, Grid, grid
 from elephan.runs.plan import Interrupted, SweepProgress
+from elephan.runs.repeat import NotRepeatableError
 from elephan.runs.result import Run
 from elephan.runs.saved import looks_like_run, run_id
 from elephan.runs.store import Store
@@ -21,6 +22,7 @@ __all__ = [
     "Failure",
     "Grid",
     "Interrupted",
+    "NotRepeatableError",
     "ReplicateError",
     "Run",
     "RunError",

@@ -9,7 +9,7 @@ from typing import Any
 from elephan import backends
 from elephan.backends import Backend, Cancelled, MemoryPool, Progress, RawResult
 from elephan.hooks import hook
-from elephan.runs import permission
+from elephan.runs import permission, repeat
 from elephan.runs.arguments import with_seed
 from elephan.runs.failures import explained
 from elephan.runs.provenance import provenance
@@ -28,6 +28,7 @@ def run(
     progress: Callable[[float], bool | None] | None = None,
     memory: int | None = None,
     allow_programs: bool = False,
+    check_repeat: bool = False,
 ) -> Run:
     """Run a scenario, or return the saved result of the same scenario and seed.
 
@@ -40,6 +41,7 @@ def run(
         progress: called regularly with the simulated fraction of the duration; returning ``False`` cancels the run.
         memory: limit on the run's memory, bytes; 80 % of the free memory by default.
         allow_programs: true to run the programs of the scenario (``[[program]]``).
+        check_repeat: true to run the scenario twice, even if a result is saved, and to keep a run that repeats.
 
     Raises:
         ScenarioError: programs are not allowed, the backend does not exist or cannot run the scenario, the run needs
@@ -47,20 +49,24 @@ def run(
         RunMemoryError: the run exceeded its memory limit.
         RunFailedError: Elephan has a defect; the message names a file for the bug report.
         AlgorithmError: an algorithm of the user's own raised an exception.
+        NotRepeatableError: the second run differs; no result is saved.
         KernelError, BpfError, LeftOverError: the kernel backend failed; the message has the reason.
         Cancelled: ``progress`` returned ``False``; no result is saved.
     """
     backend = backends.get(on, MemoryPool(memory))
     store = Store() if store is None else store
     scenario, seed = with_seed(scenario, seed)
-    if not force:
+    if check_repeat:
+        repeat.require(backend)
+    elif not force:
         there = store.find(run_id(scenario.hash, on, seed), engine=backend.version())
         if there is not None:
             return there
     permission.require(scenario, allow_programs)
     backend.check(scenario)
     try:
-        return store.save(compute(backend, scenario, seed, _interruptible(progress)), replace=force)
+        made = compute(backend, scenario, seed, _interruptible(progress), check_repeat=check_repeat)
+        return store.save(made, replace=force or check_repeat)
     except Exception as error:
         told = explained(error, store, run_id(scenario.hash, on, seed), scenario, seed, backend.version())
         if told is error:
@@ -68,14 +74,24 @@ def run(
         raise told from error
 
 
-def compute(backend: Backend, scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
-    """Run a scenario, and keep the result in memory.
+def compute(
+    backend: Backend,
+    scenario: Scenario,
+    seed: int,
+    progress: Progress | None = None,
+    *,
+    check_repeat: bool = False,
+) -> Run:
+    """Run a scenario, or run it twice and compare, and keep the result in memory.
 
     Raises:
-        ScenarioError, Cancelled: the errors of :func:`run`.
+        ScenarioError, Cancelled, NotRepeatableError: the errors of :func:`run`.
     """
     begun_s = time.perf_counter()
-    raw = backend.run(scenario, seed, progress)
+    if check_repeat:
+        raw = repeat.twice(backend, scenario, seed, progress or _interruptible(None))
+    else:
+        raw = backend.run(scenario, seed, progress)
     wall_seconds = time.perf_counter() - begun_s
     return assemble(scenario, raw, backend.name, seed, provenance(engine=backend.version(), wall_seconds=wall_seconds))
 

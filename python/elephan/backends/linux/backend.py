@@ -78,6 +78,16 @@ class LinuxBackend(Backend):
         """The kernel of a plan: ``base``, changed by the plan's C files and the backend's patch if there are any."""
         return changes.changed(base, plan.files, self.patch, _tell)
 
+    def observed(self, scenario: Scenario, seed: int | None, progress: Progress | None, folder: Path) -> RawResult:
+        """Run a scenario, and write the captures of both hosts if the engine is the path.
+
+        Raises:
+            ScenarioError, GuestError, Cancelled: the errors of :meth:`run`.
+        """
+        one = scenario.without_groups()
+        outside = Plan.of(one, _kernel_for(one).hz, seed).outside
+        return self.run(scenario, seed, progress, captures=folder if outside else None)
+
     def varies(self, scenario: Scenario) -> bool:
         """Always true: the seed sets the kernel's randomness and the phase of its timer interrupts."""
         return True
@@ -272,5 +282,6 @@ def _of_programs(plan: Plan, log: guest.Log) -> dict[str, Any]:
     for number, ended in enumerate(log.result["programs"]):
         streams = (f"{role}.{stream}" for role in ("server", "client") for stream in ("out", "err"))
         outputs = {name: log.outputs.get(f"{number}/{name}", "") for name in streams}
-        found.append(ended | {"outputs": {name: text for name, text in outputs.items() if text}})
+        files = log.files.get(number, {})
+        found.append(ended | {"outputs": {name: text for name, text in outputs.items() if text}, "files": files})
     return {"programs": found}

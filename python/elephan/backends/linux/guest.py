@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -70,6 +71,8 @@ class Log:
         totals: the engine's summary, if the engine simulates the path.
         connections: the connections of programs that the path has seen.
         outputs: outputs of programs, by ``number/role.stream``.
+        files: files that programs left in their folders: for each program's number, size and SHA-256 by
+            ``role/name``.
     """
 
     words: bytes
@@ -80,6 +83,7 @@ class Log:
     totals: dict[str, Any] = field(default_factory=dict)
     connections: list[dict[str, Any]] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
+    files: dict[int, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
 def program() -> Path | None:
@@ -123,7 +127,8 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | 
         if not plan.programs:
             return log
         connections = json.loads((folder / "connections.json").read_text(encoding="utf-8"))
-        return dataclasses.replace(log, connections=connections, outputs=_outputs(root / "programs"))
+        kept = root / "programs"
+        return dataclasses.replace(log, connections=connections, outputs=_outputs(kept), files=_files(kept))
 
 
 def required(found: Path | None, name: str) -> Path:
@@ -151,6 +156,19 @@ def _outputs(folder: Path) -> dict[str, str]:
             half = OUTPUT_BYTES // 2
             text = f"{text[:half]}\n[{left_out} characters left out]\n{text[-half:]}"
         found[str(file.relative_to(folder))] = text
+    return found
+
+
+def _files(folder: Path) -> dict[int, dict[str, dict[str, Any]]]:
+    """Size and SHA-256 of the files that programs left."""
+    found: dict[int, dict[str, dict[str, Any]]] = {}
+    for file in sorted(folder.glob("*/*/**/*")):
+        if file.is_file():
+            number, *place = file.relative_to(folder).parts
+            name = "/".join(place).encode(errors="backslashreplace").decode()
+            with file.open("rb") as content:
+                sha = hashlib.file_digest(content, "sha256").hexdigest()
+            found.setdefault(int(number), {})[name] = {"bytes": file.stat().st_size, "sha256": sha}
     return found
 
 
