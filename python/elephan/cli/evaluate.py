@@ -1,4 +1,4 @@
-"""``elephan evaluate``: algorithms judged by a suite of criteria."""
+"""``elephan evaluate``: algorithms or programs judged by a suite of criteria."""
 
 from __future__ import annotations
 
@@ -16,26 +16,42 @@ from elephan.scenario.overrides import parse_assignment
 
 if TYPE_CHECKING:
     from elephan.suites import Evaluation
+    from elephan.suites.evaluating import Judged
 
 _OPTIONS = ("suite", "budget", "only", "against", "on", "parameter")
+_OF_PROGRAMS = ("server", "client", "name")
 LEVELS = ("concern", "fail", "worse")
 
 
 @click.command("evaluate")
-@click.argument("algorithms", nargs=-1, required=True, metavar="ALG…")
+@click.argument("algorithms", nargs=-1, metavar="[ALG…]")
 @click.option(
-    "--suite", default="rfc9743", show_default=True, metavar="SUITE",
-    help="Suite of criteria: a name (elephan list suites), or a folder, ./mysuite.",
+    "--suite", metavar="SUITE",
+    help="Suite of criteria: a name (elephan list suites), or a folder, ./mysuite. [default: rfc9743; transport for a "
+    "program]",
 )  # fmt: skip
 @click.option("--against", metavar="ALG", help="Compare with this algorithm: better, worse, same or not settled.")
+@click.option("--server", metavar="COMMAND", help="Judge a program: its server, './mine serve {address}:{port}'.")
+@click.option("--client", metavar="COMMAND", help="Its client, './mine fetch {address}:{port} {bytes}'.")
+@click.option("--against-server", metavar="COMMAND", help="Compare with this server, for example an earlier build.")
+@click.option("--against-client", metavar="COMMAND", help="Compare with this client.")
+@click.option("--name", metavar="NAME", help="Name of the program in tables. [default: the client's file]")
+@click.option("--against-name", metavar="NAME", help="Name of the other program.")
+@click.option(
+    "--program", "fields", multiple=True, metavar="FIELD=VALUE",
+    help="Other field of [[program]], of both: sender=client, port=5201, ready=listening, environment.CC=reno, "
+    "files=./venv; repeat for several.",
+)  # fmt: skip
+@common.programs_option
 @click.option("--only", multiple=True, metavar="ID|§", help="Judge only this criterion or section; repeat for several.")
 @click.option(
     "--parameter", "parameters", multiple=True, metavar="NAME=VALUE",
     help="Parameter of the algorithms, not of --against; repeat for several.",
 )  # fmt: skip
 @click.option(
-    "--on", "backend", default="sim", metavar="BACKEND,…",
-    help="Where to run the suite; with several backends, their differences are first. [default: sim]",
+    "--on", "backend", metavar="BACKEND,…",
+    help="Where to run the suite; with several backends, their differences are first. [default: sim; linux for a "
+    "program]",
 )  # fmt: skip
 @click.option("--quick", is_flag=True, help="Fewer cells, shorter runs and 8 seeds; verdicts are preliminary.")
 @click.option(
@@ -63,11 +79,19 @@ LEVELS = ("concern", "fail", "worse")
 @common.json_option
 def command(
     algorithms: Sequence[str],
-    suite: str,
+    suite: str | None,
     against: str | None,
+    server: str | None,
+    client: str | None,
+    against_server: str | None,
+    against_client: str | None,
+    name: str | None,
+    against_name: str | None,
+    fields: Sequence[str],
+    allow_programs: bool,
     only: Sequence[str],
     parameters: Sequence[str],
-    backend: str,
+    backend: str | None,
     quick: bool,
     fail_on: str | None,
     junit: str | None,
@@ -79,7 +103,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Judge algorithms by a suite of criteria, such as those of RFC 9743.
+    """Judge algorithms by a suite of criteria, such as those of RFC 9743; or a program, by its server and client.
 
     Saved results are reused, so an interrupted evaluation continues. A criterion that fails is a result; the
     exit status is 0 unless --fail-on is given.
@@ -89,15 +113,20 @@ def command(
     from elephan.suites import document, evaluate, reporting, writing
     from elephan.suites.sides import sides
 
-    if fail_on == "worse" and against is None:
-        raise ScenarioError("'worse' is in comparison with another algorithm; write --against ALG", source="--fail-on")
+    own = _program(fields, {"server": server, "client": client, "name": name})
+    changed = {"server": against_server, "client": against_client, "name": against_name}
+    judged, other = _judged(algorithms, against, own, changed)
+    if fail_on == "worse" and other is None:
+        option = "--against ALG" if own is None else "--against-client COMMAND"
+        raise ScenarioError(f"'worse' is in comparison with another one; write {option}", source="--fail-on")
     if against is not None and not parameters and set(algorithms) == {against}:
         raise ScenarioError(f"'{against}' would be compared with itself; name another algorithm", source="--against")
     with _named_options(), common.collecting_seldom(), meter() as progress:
         found = evaluate(
-            list(algorithms), suite, against=against, only=only, parameters=_parameters(parameters),
-            on=[name.strip() for name in backend.split(",")],
+            judged, suite, against=other, only=only, parameters=_parameters(parameters),
+            on=None if backend is None else [name.strip() for name in backend.split(",")],
             quick=quick, seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
+            allow_programs=allow_programs,
         )  # fmt: skip
     report = reporting.evaluation_report(found, out, runs.Store(store)) if out is not None else None
     if junit is not None:
@@ -125,8 +154,52 @@ def _named_options() -> Iterator[None]:
     try:
         yield
     except ScenarioError as error:
+        if error.path in _OF_PROGRAMS:
+            prefix = "against-" if error.source == "against" else ""
+            raise ScenarioError(error.message, source=f"--{prefix}{error.path}") from None
         option = f"--{error.source}" if error.source in _OPTIONS else error.source
         raise ScenarioError(error.message, path=error.path, source=option or "evaluate") from None
+
+
+def _program(fields: Sequence[str], stated: dict[str, str | None]) -> dict[str, Any] | None:
+    """The table of the judged program; ``None`` if the options state none.
+
+    Raises:
+        ScenarioError: a field is not NAME=VALUE.
+    """
+    found: dict[str, Any] = {option: value for option, value in stated.items() if value is not None}
+    for text in fields:
+        field, is_there, value = text.partition("=")
+        if not is_there:
+            raise ScenarioError(f"'{text}' has no value; write FIELD=VALUE", source="--program")
+        if field.startswith("environment."):
+            found.setdefault("environment", {})[field.removeprefix("environment.")] = value
+        elif field == "files":
+            found.setdefault("files", []).append(value)
+        else:
+            found[field] = int(value) if field == "port" and value.isdecimal() else value
+    return found or None
+
+
+def _judged(
+    algorithms: Sequence[str], against: str | None, own: dict[str, Any] | None, changed: dict[str, str | None]
+) -> tuple[list[Judged], Judged | None]:
+    """The judged algorithms or the judged program, and the one for comparison.
+
+    Raises:
+        ScenarioError: there is neither an algorithm nor a program, or both.
+    """
+    given = {option: value for option, value in changed.items() if value is not None}
+    if own is None and not given:
+        if not algorithms:
+            raise ScenarioError("write an algorithm, or --server and --client of a program", source="evaluate")
+        return list(algorithms), against
+    if algorithms or against is not None:
+        raise ScenarioError("an algorithm and a program are judged by different suites; write one", source="evaluate")
+    own = own or {}
+    if not given:
+        return [own], None
+    return [own], {key: value for key, value in own.items() if key != "name"} | given
 
 
 def _parameters(assignments: Sequence[str]) -> dict[str, Any]:

@@ -77,6 +77,7 @@ class Bench:
         started_s: ``time.monotonic()`` of the question.
         notes: runs that were not made, for the reader.
         refused: the reason why runs do not fit into the memory; empty if they do.
+        allow_programs: true to run the programs of scenarios.
     """
 
     on: str
@@ -86,6 +87,7 @@ class Bench:
     started_s: float = field(default_factory=time.monotonic)
     notes: list[str] = field(default_factory=list)
     refused: str = ""
+    allow_programs: bool = False
 
     @property
     def cores(self) -> int:
@@ -131,7 +133,10 @@ class Bench:
             return progress(done, total, finished, count) if progress is not None else None
 
         try:
-            sweep(runs, on=self.on, store=self.store, jobs=self.jobs, in_order=True, each=each, progress=watched)
+            sweep(
+                runs, on=self.on, store=self.store, jobs=self.jobs, in_order=True, each=each, progress=watched,
+                allow_programs=self.allow_programs,
+            )  # fmt: skip
         except Cancelled:
             return False
         except SweepError as failed:

@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from elephan.metrics.throughput import utilization as utilization
     from elephan.metrics.transfers import Transfers as Transfers
     from elephan.metrics.transfers import by_size as by_size
+    from elephan.metrics.transfers import completed as completed
     from elephan.metrics.transfers import completed_fraction as completed_fraction
     from elephan.metrics.transfers import completion_s as completion_s
     from elephan.metrics.transfers import flow_duration_p50_ms as flow_duration_p50_ms
@@ -152,6 +153,7 @@ _HOMES = {
     "base_rtt_s": "elephan.metrics.reading",
     "bottleneck": "elephan.metrics.reading",
     "by_size": "elephan.metrics.transfers",
+    "completed": "elephan.metrics.transfers",
     "completed_fraction": "elephan.metrics.transfers",
     "completion_s": "elephan.metrics.transfers",
     "converged": "elephan.metrics.convergence",
@@ -277,6 +279,7 @@ __all__ = [
     "base_rtt_s",
     "bottleneck",
     "by_size",
+    "completed",
     "completed_fraction",
     "completion_s",
     "congestion_events",

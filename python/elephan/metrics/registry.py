@@ -65,6 +65,7 @@ _SPELLED = {
     "p95": "95 % quantile", "p99": "99 % quantile", "jain": "Jain's index",
 }  # fmt: skip
 _LABELS = {
+    "completed": "share of runs that complete",
     "completed_fraction": "completed fraction of the transfers",
     "completion_s": "completion time",
     "jain_fi": "Jain's index",

@@ -18,7 +18,7 @@ import numpy as np
 
 from elephan.metrics.compiled import by_flow, defined, number
 from elephan.metrics.errors import MetricError, Window
-from elephan.metrics.reading import Array
+from elephan.metrics.reading import Array, flow_names
 from elephan.metrics.registry import metric
 from elephan.runs.result import Run
 
@@ -107,6 +107,25 @@ def completion_s(run: Run, window: Window | None = None, flows: Flows = None) ->
         MetricError: a flow has no size or did not finish; or a window is given, which does not apply.
     """
     return by_flow(run, "completion_s", window, flows)
+
+
+@metric("completed", "1", "Elephan's own definition", scope="flow")
+def completed(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
+    """1 if a flow with a size, or a program, is complete before the end of the run, else 0.
+
+    Raises:
+        MetricError: a flow has neither a size nor a program; or a window is given, which does not apply.
+    """
+    if window is not None:
+        raise MetricError("completed is of the whole run; leave the window out")
+    ends = dict(zip(run.flows["name"], run.flows["completion_s"], strict=True))
+    stated = {flow.name: flow.size_segments is not None or flow.program is not None for flow in run.form.flows}
+    found = {}
+    for name in flow_names(run, flows):
+        if not stated[name]:
+            raise MetricError(f"flow '{name}' has neither a size nor a program, so it does not complete")
+        found[name] = float(ends[name] is not None)
+    return found
 
 
 @metric("transfers_begun", "transfers", "Elephan's own definition")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.programs import commands
 
@@ -18,8 +20,10 @@ def require(scenario: Scenario, allowed: bool) -> None:
         return
     for i, flow in enumerate(scenario.flow):
         if flow.program is not None:
-            told = " and ".join(f"'{' '.join(words)}'" for _, words in commands(flow.program))
-            raise ScenarioError(
-                f"would run {told}; if you trust them, type {OPTION} (in Python: allow_programs=True)",
-                path=f"flow[{i}].program",
-            )
+            told = [f"'{' '.join(words)}'" for _, words in commands(flow.program)]
+            raise ScenarioError(would_run(told), path=f"flow[{i}].program")
+
+
+def would_run(told: Sequence[str]) -> str:
+    """The sentence about commands that are not allowed."""
+    return f"would run {' and '.join(told)}; if you trust them, type {OPTION} (in Python: allow_programs=True)"

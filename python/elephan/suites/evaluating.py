@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +13,45 @@ from elephan import backends
 from elephan.evaluation.bench import Bench, Named, Progress, budget_s, labelled
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError, catalog, own, transports
-from elephan.suites import drawn
+from elephan.suites import drawn, programs
 from elephan.suites.loading import load
 from elephan.suites.result import Evaluation, outcomes
 from elephan.suites.schedule import Schedule
 from elephan.suites.suite import Subject, Suite
 
-DEFAULT = "rfc9743"
+DEFAULT, DEFAULT_OF_PROGRAMS = "rfc9743", "transport"
+Judged = Named | Mapping[str, Any]
+"""An algorithm, a queue discipline, or a program as a table."""
 
 
 def evaluate(
-    algorithms: Sequence[Named],
-    suite: str | Path | Suite = DEFAULT,
+    algorithms: Sequence[Judged],
+    suite: str | Path | Suite | None = None,
     *,
-    against: Named | None = None,
+    against: Judged | None = None,
     only: Sequence[str] = (),
     parameters: Mapping[str, Any] | None = None,
-    on: str | Sequence[str] = "sim",
+    on: str | Sequence[str] | None = None,
     quick: bool = False,
     seeds: int | None = None,
     budget: str | None = None,
     jobs: int | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
+    allow_programs: bool = False,
 ) -> list[Evaluation]:
-    """Judge algorithms by a suite of criteria. Returns one evaluation for each algorithm and backend, ordered by
-    backend.
+    """Judge algorithms or programs by a suite of criteria. Returns one evaluation for each of them and each backend,
+    ordered by backend.
 
     Args:
         algorithms: names, optionally with presets, or your own algorithms: ``./mine.py:Mine``, or the class; for a
-            suite that judges queue disciplines, their names.
-        suite: id of a suite, or the folder of your own.
+            suite that judges queue disciplines, their names; for one that judges programs, tables with ``server``,
+            ``client`` and other fields of ``[[program]]``, and ``name``.
+        suite: id of a suite, or the folder of your own; ``rfc9743`` by default, ``transport`` for programs.
         against: a baseline; each criterion is then also judged better, worse, same or not settled.
         only: the judged criteria or sections; all by default.
         parameters: parameters of the judged algorithms (not of ``against``) that differ from the preset.
-        on: the backend, or several backends.
+        on: the backend, or several backends; ``sim`` by default, ``linux`` for programs.
         quick: true for fewer cells and shorter runs, as the suite states; verdicts are then preliminary.
         seeds: number of replicates of each run; by default 8, then 16 and 32 if a criterion is not settled (only 8 if
             quick).
@@ -54,30 +59,36 @@ def evaluate(
         jobs: number of simultaneous runs.
         store: folder of saved results, which are reused.
         progress: called with the progress of the runs.
+        allow_programs: true to run the programs.
 
     Raises:
-        ScenarioError: a name is wrong, or the suite has a mistake.
+        ScenarioError: a name is wrong, the suite has a mistake, or programs are not allowed.
         SweepError: a run failed.
         Interrupted: the user pressed Ctrl-C; finished runs are saved, and the same call continues with the missing
             runs.
     """
     started_s = time.monotonic()
-    if isinstance(algorithms, str):
+    if isinstance(algorithms, str | Mapping):
         raise ScenarioError(f"{algorithms!r} is one name; write a list, [{algorithms!r}]", source="evaluate")
     if not algorithms:
         raise ScenarioError("no algorithm to evaluate", source="evaluate")
-    read = (suite if isinstance(suite, Suite) else load(suite)).part(only)
+    are_programs = any(isinstance(one, Mapping) for one in algorithms)
+    named = suite or (DEFAULT_OF_PROGRAMS if are_programs else DEFAULT)
+    read = (named if isinstance(named, Suite) else load(named)).part(only)
     subjects, beside = _subjects(algorithms, against, parameters or {}, read.table.judges)
+    if read.table.judges == "program":
+        programs.require([*subjects, *([beside] if beside else [])], allow_programs)
     allowed_s = None if budget is None else budget_s(budget)
     where = Store() if store is None else store
-    names = _backends(on)
+    names = _backends(on or ("linux" if are_programs else "sim"))
     for subject, name in itertools.product([*subjects, *([beside] if beside else [])], names):
-        _check_transport(subject.spec, name)
+        _check_backend(subject, name)
     found: list[Evaluation] = []
     for i, name in enumerate(names):
         spent_s = time.monotonic() - started_s
         room_s = None if allowed_s is None else max(0.0, allowed_s - spent_s) / (len(names) - i)
-        schedule = Schedule(read, subjects, beside, quick, Bench(name, jobs, where, room_s), seeds, progress)
+        bench = Bench(name, jobs, where, room_s, allow_programs=allow_programs)
+        schedule = Schedule(read, subjects, beside, quick, bench, seeds, progress)
         found += _evaluations(schedule)
     return found
 
@@ -105,6 +116,7 @@ def _evaluations(schedule: Schedule) -> list[Evaluation]:
     found = schedule.run()
     notes = [note for note in (read.table.note, read.table.quick_note if quick else None) if note is not None]
     notes += dict.fromkeys(schedule.bench.notes)
+    notes += programs.note(schedule.subjects, schedule.against) if read.table.judges == "program" else []
     wall_s = time.monotonic() - schedule.bench.started_s
     found_by = schedule.evidence
     return [
@@ -119,9 +131,11 @@ def _evaluations(schedule: Schedule) -> list[Evaluation]:
 
 
 def _subjects(
-    algorithms: Sequence[Named], against: Named | None, parameters: Mapping[str, Any], judges: str
+    algorithms: Sequence[Judged], against: Judged | None, parameters: Mapping[str, Any], judges: str
 ) -> tuple[list[Subject], Subject | None]:
-    """The judged algorithms and the baseline, with unique labels."""
+    """The judged algorithms, queue disciplines or programs and the baseline, with unique labels."""
+    if judges == "program":
+        return _programs(algorithms, against, parameters)
     given = tuple(sorted(parameters.items()))
     shown = "".join(f" {name}={value}" for name, value in given)
     specs = _specs(algorithms, judges)
@@ -138,7 +152,30 @@ def _subjects(
     return subjects, Subject(f"{label} (baseline)" if clash else label, spec)
 
 
-def _specs(names: Sequence[Named], judges: str) -> dict[str, str]:
+def _programs(
+    stated: Sequence[Judged], against: Judged | None, parameters: Mapping[str, Any]
+) -> tuple[list[Subject], Subject | None]:
+    """The judged programs and the baseline."""
+    if parameters:
+        raise ScenarioError("a program has no parameters of an algorithm", source="parameter")
+    found = []
+    for source, ones in (("evaluate", stated), ("against", [] if against is None else [against])):
+        tables = [one for one in ones if isinstance(one, Mapping)]
+        if len(tables) != len(ones):
+            raise ScenarioError("the suite judges programs; write a server and a client", source=source)
+        found.append(programs.subjects(tables, source))
+    subjects, beside = found
+    if not beside:
+        return subjects, None
+    label = beside[0].label
+    clash = any(subject.label == label for subject in subjects)
+    return subjects, replace(beside[0], label=f"{label} (baseline)" if clash else label)
+
+
+def _specs(given: Sequence[Judged], judges: str) -> dict[str, str]:
+    names = [one for one in given if not isinstance(one, Mapping)]
+    if len(names) != len(given):
+        raise ScenarioError("the suite judges no programs", source="suite")
     if judges == "algorithm":
         return labelled(names)
     for name in names:
@@ -158,13 +195,18 @@ def _check_parameters(spec: str, parameters: Mapping[str, Any], judges: str) -> 
         raise error.located(source="parameter" if parameters else "evaluate") from None
 
 
-def _check_transport(spec: str, on: str) -> None:
-    """Reject a controller of another transport if its backend is not built; otherwise every cell would fail with the
-    same error."""
-    if transports.backend_of(spec) != on:
+def _check_backend(subject: Subject, on: str) -> None:
+    """Reject a program, or a controller of another transport, if its backend is not built; otherwise every cell would
+    fail with the same error."""
+    if subject.program is not None:
+        field, judged = "client", programs.scenario(subject)
+    elif transports.backend_of(subject.spec) == on:
+        path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
+        flow = {"algorithm": subject.spec}
+        field, judged = "algorithm", Scenario.from_dict({"duration": "1 s", "dumbbell": path, "flow": [flow]})
+    else:
         return
-    path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
     try:
-        backends.get(on).check(Scenario.from_dict({"duration": "1 s", "dumbbell": path, "flow": [{"algorithm": spec}]}))
+        backends.get(on).check(judged)
     except ScenarioError as error:
-        raise ScenarioError(error.message, path="algorithm", source="evaluate") from None
+        raise ScenarioError(error.message, path=field, source="evaluate") from None

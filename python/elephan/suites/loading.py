@@ -26,8 +26,13 @@ from elephan.suites.suite import Subject, Suite
 FOLDER = Path(__file__).parent
 FILE = "suite.toml"
 _MOST_BYTES = 4_000_000
-_PROBES = {"algorithm": Subject("cubic", "cubic"), "queue": Subject("droptail", "droptail")}
-"""Algorithm or queue discipline with which a suite's scenarios are checked."""
+_NOTHING = {"server": ["sh"], "client": ["sh"], "port": 4433}
+_PROBES = {
+    "algorithm": Subject("cubic", "cubic"),
+    "queue": Subject("droptail", "droptail"),
+    "program": Subject("sh", "sh", program=_NOTHING),
+}
+"""Subject with which a suite's scenarios are checked."""
 
 
 def names() -> list[str]:

@@ -14,6 +14,7 @@ from elephan.report import pages
 from elephan.report.charts import Blob, Ellipses, LineChart, LinePanel, Points, far_apart
 from elephan.report.provenance import command
 from elephan.runs import Run, Store
+from elephan.suites import programs
 from elephan.suites.drawn import Curve, TradeOff
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.sides import Sides, Value, sides
@@ -177,6 +178,7 @@ def _provenance(found: Sequence[Evaluation]) -> list[tuple[str, str]]:
         ("runs", str(sum(len(one.manifests) for one in by_backend))),
         ("time of the runs", f"{sum(one.run_seconds for one in by_backend):.1f} s"),
         ("computed", f"{created[0]} to {created[-1]}" if created else ""),
+        *((f"program {name}", text) for one in by_backend for name, text in programs.told(one.programs)),
         ("one run again", "elephan show RUN shows the scenario of a run; elephan run repeats it"),
         ("command", command()),
     ]

@@ -96,11 +96,19 @@ class Outcome:
         change = self.comparison
         if change not in ("better", "worse"):
             return ""
-        cells = [cell for cell in self.cells if cell.compared is not None and cell.compared.change == change]
-        first = max(cells, key=lambda cell: _relative(cell.compared))
-        assert first.compared is not None
-        more = f" ({len(cells)} of {len(self.cells)} cells: {change})" if len(self.cells) > 1 else ""
-        return f"{change}: {first.compared.why}{more}"
+        return f"{change}: {self.compared}"
+
+    @property
+    def compared(self) -> str:
+        """One clause about the cell with the largest difference among those that decide, and their number; empty
+        without a baseline."""
+        change = self.comparison
+        cells = [cell.compared for cell in self.cells if cell.compared is not None and cell.compared.change == change]
+        if not cells:
+            return ""
+        assert change is not None
+        more = f" ({len(cells)} of {len(self.cells)} cells: {spoken(change)})" if len(self.cells) > 1 else ""
+        return f"{max(cells, key=_relative).why}{more}"
 
     @property
     def said(self) -> str:
@@ -140,10 +148,10 @@ class Outcome:
         }  # fmt: skip
 
 
-def _relative(compared: Compared | None) -> float:
+def _relative(compared: Compared) -> float:
     """Size of a change in units of the band within which it would count as none."""
-    if compared is None or compared.band == 0:
-        return math.inf
+    if compared.band == 0:
+        return math.inf if compared.difference.value else 0.0
     return abs(compared.difference.value) / compared.band
 
 
@@ -283,6 +291,12 @@ class Evaluation:
             return any(outcome.comparison == "worse" for outcome in self.outcomes)
         bad = ("fail", "concern") if level == "concern" else ("fail",)
         return any(outcome.verdict in bad for outcome in self.outcomes)
+
+    @property
+    def programs(self) -> list[Subject]:
+        """The judged program and the one with which it was compared; empty if algorithms are judged."""
+        subjects = [self.subject, *([self.against] if self.against is not None else [])]
+        return [subject for subject in subjects if subject.program is not None]
 
     @property
     def run_seconds(self) -> float:

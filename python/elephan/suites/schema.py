@@ -16,6 +16,7 @@ FORCES = ("must", "should", "consider")
 KINDS = ("lost", "gained", "ratio", "difference")
 OVER = ("mean", "max", "min", "sum")
 PER = ("rtt", "rate")
+JUDGED = ("algorithm", "queue", "program")
 _Value = str | int | float | bool | list[Any] | dict[str, Any]
 
 
@@ -192,8 +193,10 @@ class SuiteTable(SuiteTableBase):
     id: Name = Field(description="short", examples=["rfc9743"])
     title: Text = Field(description="one line")
     citation: Text = Field(description="the document")
-    judges: Annotated[Literal["algorithm", "queue"], _word(("algorithm", "queue"), "what a suite judges")] = Field(
-        "algorithm", description="judged subjects: algorithms, or queue disciplines, whose placeholder is {queue}"
+    judges: Annotated[Literal["algorithm", "queue", "program"], _word(JUDGED, "what a suite judges")] = Field(
+        "algorithm",
+        description="judged subjects: algorithms; queue disciplines, whose placeholder is {queue}; or programs, in the "
+        "place of each [[program]] without a client",
     )
     note: Text | None = Field(None, description="notes for a reader of the verdicts")
     quick_note: Text | None = Field(None, description="omissions of a quick evaluation")

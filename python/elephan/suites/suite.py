@@ -10,6 +10,7 @@ from typing import Any
 
 from elephan.evaluation.templates import filled, points
 from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.commands import PROGRAM
 from elephan.scenario.errors import join_path
 from elephan.scenario.words import nearest
 from elephan.suites.schema import CriterionTable, ExperimentTable, SuiteTable
@@ -17,17 +18,19 @@ from elephan.suites.schema import CriterionTable, ExperimentTable, SuiteTable
 
 @dataclass(frozen=True)
 class Subject:
-    """The judged algorithm or queue discipline.
+    """The judged algorithm, queue discipline or program.
 
     Attributes:
         label: name in tables.
         spec: name in a scenario.
         parameters: parameters that differ from the preset.
+        program: fields of ``[[program]]`` of a judged program; ``None`` for an algorithm or a queue discipline.
     """
 
     label: str
     spec: str
     parameters: tuple[tuple[str, Any], ...] = ()
+    program: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ class Suite:
         try:
             tables = filled(stated, values_of(cell, subject, self.table.judges))
             _put_parameters(tables, stated, dict(subject.parameters))
+            _put_program(tables, subject.program)
             tables.setdefault("title", f"{self.id}, {experiment}, {cell.name or 'one cell'}: {subject.label}")
             return Scenario.from_dict(tables).perturbed()
         except ScenarioError as error:
@@ -181,6 +185,14 @@ def _put_parameters(tables: dict[str, Any], stated: dict[str, Any], parameters: 
                 table["parameters"] = parameters
     if stated.get("dumbbell", {}).get("queue") == "{queue}":
         tables["dumbbell"]["queue_parameters"] = parameters
+
+
+def _put_program(tables: dict[str, Any], judged: Mapping[str, Any] | None) -> None:
+    """Give the judged program to each ``[[program]]`` without a client; each further one has the next port."""
+    places = [table for table in tables.get(PROGRAM, []) if "client" not in table]
+    for number, table in enumerate(places if judged is not None else []):
+        assert judged is not None
+        table |= {**judged, "port": judged["port"] + number, **table}
 
 
 def criteria_of(suite: Suite) -> Iterator[CriterionTable]:

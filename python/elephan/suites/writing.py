@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from elephan.evaluation.wording import spoken
+from elephan.suites import programs
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.sides import sides
 from elephan.suites.words import paragraph, said_of
@@ -19,6 +20,10 @@ def document(found: Evaluation, report: str | Path | None = None) -> dict[str, A
         "suite": found.suite.id, "algorithm": found.subject.label,
         "against": None if found.against is None else found.against.label, "quick": found.quick, "backend": found.on,
         "answer": paragraph(found),
+        "programs": [
+            {"name": one.label, "commands": programs.commands(one), "files": programs.digest(one)}
+            for one in found.programs
+        ],
         "criteria": [outcome.to_json() for outcome in found.outcomes] + [
             {"id": None, "section": row.section, "force": row.force, "text": row.text, "metric": None,
              "value": None, "low": None, "high": None, "limit": None, "verdict": "not_judged", "evidence": [],
@@ -37,18 +42,29 @@ def document(found: Evaluation, report: str | Path | None = None) -> dict[str, A
 
 
 def markdown(found: Sequence[Evaluation]) -> str:
-    """Evaluations as Markdown: the differences between backends, then for each evaluation its paragraph and a line for
-    each section."""
+    """Evaluations as Markdown: the differences between backends, then for each evaluation its paragraph, a line for
+    each section, with a baseline one for each criterion, and the commands of programs."""
     parts = [_plain(said_of(one)) for one in sides(found)]
     for one in found:
-        rows = ["| § | section | verdict |" + (" against |" if one.against else "") + " why |"]
-        rows.append("| --- " * (5 if one.against else 4) + "|")
-        lines = [section.row(against=one.against is not None) for section in one.sections]
-        rows += ["| " + " | ".join(map(_escaped, line)) + " |" for line in lines]
+        beside = one.against
+        compared = [f"against {beside.label}"] if beside is not None else []
+        lines = [section.row(against=beside is not None) for section in one.sections]
+        tables = [_table(["§", "section", "verdict", *compared, "why"], lines)]
+        if beside is not None:
+            rows = [[o.criterion.id, spoken(o.comparison or "–"), o.compared] for o in one.outcomes]
+            tables.append(_table(["criterion", *compared, "by how much"], rows))
+        ran = [f"- {_plain(name)}: {text}" for name, text in programs.told(one.programs)]
         notes = [f"*{note}*" for note in one.notes]
         title = f"## {one.name}: {one.suite.table.title}"
-        parts.append("\n\n".join([title, _plain(paragraph(one)), "\n".join(rows), *notes]))
+        parts += [title, _plain(paragraph(one)), *tables, *(["\n".join(ran)] if ran else []), *notes]
     return "\n\n".join(parts) + "\n"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    marks = "| --- " * len(header) + "|"
+    return "\n".join(
+        [f"| {' | '.join(map(_escaped, header))} |", marks, *(f"| {' | '.join(map(_escaped, row))} |" for row in rows)]
+    )
 
 
 def _plain(text: str) -> str:
