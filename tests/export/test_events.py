@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from tests.export.conftest import SCENARIO
 
-from elephan import Run, Scenario, ScenarioError, export, runs
+from elephan import Run, Scenario, ScenarioError, backends, export, runs
 from elephan.runs import RunError
+from elephan.runs.execute import compute
 
 S = 10**12
 
@@ -24,6 +26,45 @@ def test_a_scenario_can_ask_for_its_events_and_a_run_without_them_gives_the_same
     once_more = export.events_of(lossy)
     assert loaded.events.equals(once_more)
     assert loaded.flows.equals(lossy.flows)
+
+
+LATE = {"reorder": {"share": 0.02, "delay": "30 ms"}, "duplicate": 0.01}
+SMALL = {"receive_window": "30 kB"}
+PARKING_LOT = {
+    "duration": "26 s",
+    "parking_lot": {
+        "rate": "2.015927 Mbit/s", "buffer": "28.379717% BDP", "hops": 3, "rtt": "158.239917858 ms",
+        "access_rate": "10.25258 Mbit/s",
+    },
+    # Far above the rate of the path, so that a part of a segment is repeated.
+    "flow": [{"algorithm": "vivace", "parameters": {"min_rate": 112.02546705955703}, "stack": {"ack_every": 1}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("base", ["linux", "linux-2.6", "ns2", "rfc6675"])
+@pytest.mark.parametrize(("path", "stack"), [({}, {}), (LATE, {}), ({}, SMALL), (LATE, SMALL)])
+def test_a_receiver_that_acknowledges_every_segment_is_the_same_with_a_log(
+    base: str, path: dict[str, Any], stack: dict[str, Any]
+) -> None:
+    """Without a log such a receiver may be evaluated in the turn of the link before it."""
+    table = {
+        "duration": "5 s",
+        "dumbbell": {"rate": "4.997 Mbit/s", "rtt": "40 ms", "buffer": "20 packets"} | path,
+        "flow": [{"algorithm": "cubic", "stack": {"base": base, "ack_every": 1} | stack}],
+    }
+    _compare_with_log(table)
+
+
+def test_acks_of_parts_stay_in_order() -> None:
+    _compare_with_log(PARKING_LOT)
+
+
+def _compare_with_log(table: dict[str, Any]) -> None:
+    without, logged = (
+        compute(backends.get("sim"), Scenario.from_dict(table | {"events": log}), 1) for log in (False, True)
+    )
+    for name in ("flows", "links", "samples"):
+        assert without.tables()[name].equals(logged.tables()[name]), name
 
 
 def test_the_log_adds_up_to_the_flows_table(lossy: Run) -> None:

@@ -115,7 +115,7 @@ def _attempt(form: dict[str, Any], again: bool) -> Outcome:
         return Outcome(FAILED, why, seconds, octets)
     found = list(checks.problems(run))
     if not found and again:
-        found = [*_repeated(scenario, run, form), *_elsewhere(scenario)]
+        found = [*_repeated(scenario, run, form), *_logged(run, form), *_elsewhere(scenario)]
     return Outcome(FAILED if found else RAN, "; ".join(found[:3]), seconds, octets)
 
 
@@ -176,6 +176,17 @@ def _repeated(scenario: Scenario, run: Run, form: dict[str, Any]) -> list[str]:
         for name, key in keys.items()
         if not _sorted(run.tables()[name], key).equals(_sorted(other.tables()[name], key))
     ]
+
+
+def _logged(run: Run, form: dict[str, Any]) -> Iterator[str]:
+    """Tables that a log of events changes, which only looks; without a log, receivers may be evaluated elsewhere."""
+    try:
+        logged = _run(Scenario.from_dict(form | {"events": not form.get("events")}), 10 * limits.PATIENCE_S)
+    except (ScenarioError, backends.Cancelled, backends.RunMemoryError):
+        return
+    for name in ("flows", "samples", "links"):
+        if not run.tables()[name].equals(logged.tables()[name]):
+            yield f"{name} differs with a log of events"
 
 
 def _sorted(table: pl.DataFrame, key: list[str]) -> pl.DataFrame:

@@ -6,7 +6,8 @@
 //! the origin at least the smallest transmission time apart, and the links after the origin delay all packets equally,
 //! except for differences of their sizes. The small packets of a flow's handshake precede its data, so that they delay
 //! none of its packets, but they may follow the data of other flows, and the data of a SYN that is repeated (TCP Fast
-//! Open). ACKs of a receiver that acknowledges every segment at once have the same spacing.
+//! Open). ACKs of a receiver that acknowledges every segment at once have the same spacing, except on Linux, whose senders
+//! send small parts of segments.
 
 use crate::link::Link;
 use crate::spec::{FlowSpec, LossSpec, Spec};
@@ -96,7 +97,7 @@ fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit:
                 _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO, smallest: low }),
             };
         }
-        if flow.stack.ack_every > 1 || flow.has_own_transport() {
+        if !flow.answers_at_once() {
             reach = None;
         }
     }

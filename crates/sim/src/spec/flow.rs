@@ -137,10 +137,13 @@ impl FlowSpec {
         self.source_sha256.is_none() && self.algorithm.split(':').next() == Some("udt")
     }
 
-    /// True if the flow's receiver has no timer: it acknowledges each packet at once, or none.
+    /// True if the flow's receiver has no timer: it acknowledges each packet at once, or none. A receiver on Linux has
+    /// more to do, even if it acknowledges every segment: its clock counts ns, and it looks at timestamps and at parts of
+    /// segments.
     #[must_use]
     pub fn answers_at_once(&self) -> bool {
-        (self.stack.ack_every == 1 || self.datagrams) && !self.has_own_transport()
+        let is_plain = self.stack.ack_every == 1 && !self.stack.is_linux();
+        (is_plain || self.datagrams) && !self.has_own_transport()
     }
 
     /// True if the flow's connection is opened by packets on its path.

@@ -194,13 +194,6 @@ impl Receiver {
         &self.samples
     }
 
-    /// True if the receiver delays ACKs, so that it has timers besides the sample times.
-    #[must_use]
-    #[inline]
-    pub fn has_timers(&self) -> bool {
-        self.schedule.delays() && self.datagrams.is_none()
-    }
-
     /// Events logged so far.
     pub(crate) fn logged(&self) -> usize {
         self.log.as_ref().map_or(0, |log| log.rows.len())
