@@ -270,7 +270,7 @@ def test_a_difference_that_the_twin_has_too_is_told_from_the_hosts(paper: Paper)
     }
     by_name = {claim.id.removeprefix("tiny."): claim for claim in paper.claims.claims}
     judged = [
-        {name: Judgment(by_name[name], each[i], "", "") for name, each in verdicts.items()}  # type: ignore[arg-type]
+        {name: Judgment(by_name[name], each[i], "") for name, each in verdicts.items()}  # type: ignore[arg-type]
         for i in range(3)
     ]
     column = results.KernelColumn(

@@ -164,7 +164,7 @@ def test_the_response_function_is_judged_where_a_claim_holds_least() -> None:
     ]
     found = verdicts(*runs)["resp.illinois.above_reno03"]
     assert found.verdict == "differs"
-    assert "loss rate of 0.01" in found.detail
+    assert "loss rate of 0.01" in found.why
 
 
 def test_the_best_case_of_figure_4_is_the_shortest_time() -> None:

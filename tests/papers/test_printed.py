@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from elephan import papers
+from elephan.evaluation.judging import Assessment
+from elephan.evaluation.relations import Outcome
+from elephan.metrics.statistics import interval
 from elephan.papers import printed
 from elephan.papers.boards import abstract
 from elephan.papers.claims import ClaimSet, parse_claims
@@ -27,9 +30,13 @@ def claims(*changed: Mapping[str, Any]) -> ClaimSet:
     return parse_claims({"schema_version": 2, "paper": "p", "experiment": experiments, "claim": listed})
 
 
+def given(measured: float) -> Assessment:
+    return Assessment(Outcome(measured, 0.0, passed=True), interval([measured]))
+
+
 def judged(stated: ClaimSet, *found: tuple[Verdict, float | None]) -> list[Judgment]:
     return [
-        Judgment(claim, verdict, "why", "allowed", measured)
+        Judgment(claim, verdict, "why", None if measured is None else given(measured))
         for claim, (verdict, measured) in zip(stated.claims, found, strict=True)
     ]
 
@@ -73,7 +80,7 @@ def test_claims_that_are_not_one_printed_number_make_no_table() -> None:
 @pytest.mark.parametrize(("name", "ids"), [("hcc2011", ["table2a", "table2b", "table1"]), ("leith2008", ["tablei"])])
 def test_a_papers_own_tables(name: str, ids: list[str]) -> None:
     paper = papers.get(name)
-    found = list(tables([Judgment(claim, "not_judged", "", "") for claim in paper.claims.claims], {}))
+    found = list(tables([Judgment(claim, "not_judged", "") for claim in paper.claims.claims], {}))
     assert [table.id for table in found] == ids
     if name == "hcc2011":
         assert found[0].rows[-1][:2] == ("hcc", "6")

@@ -146,7 +146,7 @@ def test_a_region_is_that_of_the_median_over_seeds() -> None:
     judgments = judge_all(paper().claims, fifths.measurer(Evidence(runs)))
     judgment = next(j for j in judgments if j.claim.id == "weigle2006.region.bic_bic")
     assert (judgment.verdict, judgment.measured) == ("reproduced", 2.0)
-    assert (judgment.low, judgment.high) == (1.0, 5.0)
+    assert judgment.interval[1:3] == (1.0, 5.0)
     assert len(judgment.runs) == 3
 
 

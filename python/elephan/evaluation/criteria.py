@@ -14,8 +14,10 @@ from typing import Annotated, Any, Protocol, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from elephan.evaluation.conditions import Value, Where
+from elephan.evaluation.judging import Assessment
 from elephan.evaluation.measurement import Measurement
 from elephan.evaluation.relations import RELATIONS, Terms
+from elephan.evaluation.wording import figure_text, quantity_of, spread, where_text
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import Name, Text, reported
 
@@ -83,6 +85,7 @@ class SubjectCriterion(Criterion):
         values: range, allowed values, subjects or parameter; the relation determines the meaning.
         other: subjects to compare with, under ``other_conditions`` or else under ``conditions``.
         conditions: the conditions of the measurement.
+        quantity: the measured quantity in words, if the name of the metric does not say it.
     """
 
     document: str
@@ -92,6 +95,17 @@ class SubjectCriterion(Criterion):
     other: tuple[str, ...] = ()
     conditions: Where | None = None
     other_conditions: Where | None = None
+    quantity: str = ""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The other subjects in words; one that is measured under other conditions is named with them."""
+        if self.other_conditions is None:
+            return self.other
+        own = self.conditions or {}
+        differing = {name: value for name, value in self.other_conditions.items() if own.get(name) != value}
+        where = where_text(differing) or "without conditions"
+        return tuple(f"{name} ({where})" if name == self.subject else name for name in self.other)
 
     @property
     def stated(self) -> tuple[float | str, ...]:
@@ -110,7 +124,24 @@ class SubjectCriterion(Criterion):
     @property
     def expectation(self) -> str:
         """The values that the criterion allows, in a few words."""
-        return RELATIONS[self.relation].expectation(self.terms, self.metric, self.other)
+        quantity = quantity_of(self.metric, self.quantity)
+        return RELATIONS[self.relation].expectation(self.terms, quantity.name, self.others)
+
+    def sentence(self, found: Assessment) -> str:
+        """One sentence: what was measured with its unit, what it should be, and the compared values."""
+        relation, quantity = RELATIONS[self.relation], quantity_of(self.metric, self.quantity)
+        others, outcome = self.others, found.outcome
+        of = relation.of.format(metric=quantity.name, subject=self.subject, others=" or ".join(others))
+        measured = figure_text(outcome.measured, self.metric)
+        if not relation.plain and math.isfinite(outcome.measured):
+            measured = quantity.amount(outcome.measured)
+        between = f" ({spread(found.found.low, found.found.high)} over seeds)" if found.found.known else ""
+        where = where_text(self.conditions or {}, "at ", self.subject)
+        missed = not outcome.passed and relation.distance and math.isfinite(outcome.margin) and outcome.margin != 0
+        off = f", off by {quantity.amount(-outcome.margin)}" if missed else ""
+        asked = relation.asked(self.terms, quantity.name, others)
+        compared = f"; {found.detail}" if found.detail else ""
+        return f"{of} {measured}{between}{f' {where}' if where else ''}, {asked}{off}{compared}"
 
 
 def check(criterion: SubjectCriterion) -> None:

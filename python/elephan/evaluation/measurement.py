@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from statistics import fmean, median
+from typing import Literal
 
 from elephan.metrics.statistics import Pick, resampled
 
@@ -15,10 +16,11 @@ class NotJudgedError(Exception):
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number: the median over the seeds of a value, or a function of several medians.
+    """One number: a statistic over the seeds of a value, or a function of several such numbers.
 
     Attributes:
         sample: the value of each replicate, for a plain value.
+        statistic: the statistic of ``sample``.
         children: the inputs of the value, if it is not the metric itself.
         combine: function of the children's values.
         runs: ids of the measured runs.
@@ -26,6 +28,7 @@ class Measurement:
     """
 
     sample: tuple[float, ...] = ()
+    statistic: Literal["mean", "median"] = field(default="median", kw_only=True)
     children: tuple[Measurement, ...] = ()
     combine: Callable[[list[float]], float] = field(default=fmean, repr=False)
     runs: tuple[str, ...] = ()
@@ -35,9 +38,8 @@ class Measurement:
         """The measured number, or its value in one bootstrap draw."""
         if self.children:
             return self.combine([child.value(pick) for child in self.children])
-        if pick is None:
-            return median(self.sample)
-        return median(resampled(self.sample, pick))
+        values = self.sample if pick is None else resampled(self.sample, pick)
+        return median(values) if self.statistic == "median" else fmean(values)
 
     @property
     def replicates(self) -> int:

@@ -17,7 +17,7 @@ from itertools import combinations, pairwise
 from typing import Literal, NamedTuple
 
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.evaluation.wording import PLAIN, Quantity, number
+from elephan.evaluation.wording import PLAIN, Quantity, number, parameter
 
 Takes = Literal["limit", "range", "values", "other", "rank", "subjects", "parameter"]
 SIGN_FLOOR = 0.02
@@ -114,6 +114,20 @@ class Allowed(NamedTuple):
         """True if a value is allowed."""
         return self.margin(value) > 0 if self.strict else self.margin(value) >= 0
 
+    def excludes(self, low: float, high: float) -> bool:
+        """True if no value of an interval is allowed."""
+        below, above = self.low - high, low - self.high
+        return max(below, above) >= 0 if self.strict else max(below, above) > 0
+
+    def outcome(self, value: float) -> Outcome:
+        """The outcome of a criterion about one value.
+
+        Raises:
+            NotJudgedError: the value is not a number.
+        """
+        _defined(value)
+        return Outcome(value, self.margin(value), self.holds(value))
+
     def said(self, quantity: Quantity = PLAIN) -> str:
         """The allowed values in words, as in "at most 20 %"."""
         if math.isinf(self.low):
@@ -139,6 +153,7 @@ class Relation:
         judge: function that compares.
         allowed: the values that it allows, given terms and reference; ``None`` for a relation of several values.
         of: the judged number, for a reader, with the places ``{metric}``, ``{subject}`` and ``{others}``.
+        should: what the judged number should be, with ``{allowed}`` for ``words``.
         distance: true if the margin of a miss has the unit of the metric.
     """
 
@@ -148,20 +163,27 @@ class Relation:
     judge: Judge
     allowed: AllowedBy | None = None
     of: str = "{metric} of {subject}"
+    should: str = "be {allowed}"
     distance: bool = True
+
+    @property
+    def plain(self) -> bool:
+        """True if the judged number itself has no unit, such as a rank or a trend."""
+        return not self.distance or self.takes == "parameter"
 
     @property
     def against_number(self) -> bool:
         """True if a measured value is compared with a stated number, and not with another measured value."""
         return self.takes in ("limit", "range")
 
-    def expectation(self, terms: Terms, metric: str = "", others: Sequence[str] = ()) -> str:
-        """The values that a criterion allows, in a few words."""
+    def expectation(self, terms: Terms, metric: str = "", others: Sequence[str] = (), words: str = "") -> str:
+        """The values that a criterion allows, in a few words; ``words`` are other ones than those of the relation."""
         slack = [number(terms.tol_abs)] if terms.tol_abs else []
         slack += [f"{number(100 * terms.tol_rel)} %"] if terms.tol_rel else []
         values = [number(value) if isinstance(value, int | float) else value for value in terms.values]
+        values = [parameter(value) for value in values] if self.takes == "parameter" else values
         limit = number(terms.limit)
-        return self.words.format(
+        return (words or self.words).format(
             limit=limit, by=f" by {limit}" if terms.limit else "", slack=f" (± {' or '.join(slack)})" if slack else "",
             metric=metric, others=", ".join(others), first="".join(values[:1]), range=" to ".join(values),
             count=" to ".join(dict.fromkeys(values)), any=" or ".join(values), all=", ".join(values),
@@ -169,17 +191,23 @@ class Relation:
             sign=f"positive, above {SIGN_FLOOR}" if values[:1] == ["+"] else f"negative, below −{SIGN_FLOOR}",
         )  # fmt: skip
 
+    def asked(self, terms: Terms, metric: str = "", others: Sequence[str] = ()) -> str:
+        """What the judged number should be, as the end of a sentence about it."""
+        words = self.should.replace("{allowed}", self.words)
+        return f"should {self.expectation(terms, metric, others, words)}"
+
 
 RELATIONS: dict[str, Relation] = {}
 
 
 def judges(
-    name: str, words: str, takes: Takes, of: str = "{metric} of {subject}", *, distance: bool = True
-) -> Callable[[Judge], Judge]:
+    name: str, words: str, takes: Takes, of: str = "{metric} of {subject}", should: str = "be {allowed}", *,
+    distance: bool = True,
+) -> Callable[[Judge], Judge]:  # fmt: skip
     """Register the decorated function, which compares several values, as the relation ``name``."""
 
     def register(judge: Judge) -> Judge:
-        RELATIONS[name] = Relation(name, words, takes, judge, None, of, distance)
+        RELATIONS[name] = Relation(name, words, takes, judge, None, of, should, distance)
         return judge
 
     return register
@@ -187,7 +215,7 @@ def judges(
 
 def allows(
     name: str, words: str, takes: Takes = "limit", sign: float = 1.0, of: str = "{metric} of {subject}",
-    *, distance: bool = True,
+    should: str = "be {allowed}", *, distance: bool = True,
 ) -> Callable[[AllowedBy], AllowedBy]:  # fmt: skip
     """Register the decorated function, which states the allowed values, as the relation ``name``.
 
@@ -197,18 +225,13 @@ def allows(
     def register(allowed: AllowedBy) -> AllowedBy:
         def judge(terms: Terms, measured: Measured) -> Outcome:
             if takes != "other":
-                return _outcome(measured.subject, allowed(terms, terms.limit))
-            return _worst([_outcome(sign * (measured.subject - o), allowed(terms, o)) for _, o in measured.others])
+                return allowed(terms, terms.limit).outcome(measured.subject)
+            return _worst([allowed(terms, o).outcome(sign * (measured.subject - o)) for _, o in measured.others])
 
-        RELATIONS[name] = Relation(name, words, takes, judge, allowed, of, distance)
+        RELATIONS[name] = Relation(name, words, takes, judge, allowed, of, should, distance)
         return allowed
 
     return register
-
-
-def _outcome(value: float, allowed: Allowed) -> Outcome:
-    _defined(value)
-    return Outcome(value, allowed.margin(value), allowed.holds(value))
 
 
 def _defined(*values: float) -> None:
@@ -281,17 +304,18 @@ def _member_of(terms: Terms, measured: Measured) -> Outcome:
 
 
 _BESIDE = "{metric} of {subject} minus that of {others}"
+_ABOVE = "be above {limit}{slack}"
 
 
-@allows("greater_than_other", "more than {others}{by}{slack}", "other", 1, _BESIDE)
+@allows("greater_than_other", "more than {others}{by}{slack}", "other", 1, _BESIDE, _ABOVE)
 @allows("less_than_other", "less than {others}{by}{slack}", "other", -1,
-        "{metric} of {others} minus that of {subject}")  # fmt: skip
+        "{metric} of {others} minus that of {subject}", _ABOVE)  # fmt: skip
 def _apart(terms: Terms, reference: float) -> Allowed:
     """Requires m - m(o) > limit - slack for every o; of less_than_other, m(o) - m."""
     return Allowed(terms.limit - terms.slack(reference), math.inf, strict=True)
 
 
-@allows("approx_equal_other", "the same as {others}{by}{slack}", "other", 1, _BESIDE)
+@allows("approx_equal_other", "the same as {others}{by}{slack}", "other", 1, _BESIDE, "be 0{slack}")
 def _alike(terms: Terms, reference: float) -> Allowed:
     """Requires |m - m(o)| <= slack for every o."""
     slack = terms.slack(reference)
@@ -344,13 +368,13 @@ def _ordering_desc(terms: Terms, measured: Measured) -> Outcome:
 _TREND = "trend of {metric} of {subject} (1 if all steps rise, −1 if all fall)"
 
 
-@judges("increasing_in", "rises along {first}{slack}", "parameter", _TREND)
+@judges("increasing_in", "rises along {first}{slack}", "parameter", _TREND, "rise along {first}{slack}")
 def _increasing_in(terms: Terms, measured: Measured) -> Outcome:
     """Requires m not to fall along the parameter, up to the slack."""
     return _monotone(terms, measured, 1.0)
 
 
-@judges("decreasing_in", "falls along {first}{slack}", "parameter", _TREND)
+@judges("decreasing_in", "falls along {first}{slack}", "parameter", _TREND, "fall along {first}{slack}")
 def _decreasing_in(terms: Terms, measured: Measured) -> Outcome:
     """Requires m not to rise along the parameter, up to the slack."""
     return _monotone(terms, measured, -1.0)

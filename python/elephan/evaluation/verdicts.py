@@ -1,12 +1,9 @@
-"""Verdicts from intervals over replicates, and the numbers of seeds at which criteria are judged.
+"""Verdicts on the requirements of a document, by their force, and the numbers of seeds at which they are judged.
 
-A criterion holds if all values of the interval are allowed, and fails if no value of the interval is allowed. An
-interval that contains the limit gives no verdict. Adding replicates until there is a verdict would eventually find a
-difference even if there is no difference. A criterion is therefore judged at 8, 16 and 32 seeds only (its *looks*),
-each at a confidence of 1 - 0.05/3. The probability that any of the three looks errs is at most 5 % (Bonferroni).
-
-This module does arithmetic on values, one for each seed. The module does not depend on the runs from which the values
-come.
+A requirement that the judge (:mod:`elephan.evaluation.judging`) finds open gets no verdict yet. Adding replicates
+until there is one would eventually find a difference even if there is none. A criterion is therefore judged at 8, 16
+and 32 seeds only (its *looks*), each at a confidence of 1 - 0.05/3, so that the probability that any of the three looks
+errs is at most 5 % (Bonferroni). Nothing here depends on the runs from which the values come.
 """
 
 from __future__ import annotations
@@ -17,9 +14,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+from elephan.evaluation.judging import Question, Stand, assess
+from elephan.evaluation.measurement import Measurement
 from elephan.evaluation.relations import Allowed
 from elephan.evaluation.wording import PLAIN, Quantity, number
-from elephan.metrics.statistics import INFINITE, LOOK_CONFIDENCE, Interval, interval, paired_difference
+from elephan.metrics.statistics import INFINITE, LOOK_CONFIDENCE, Interval, paired_difference
 
 Force = Literal["must", "should", "consider"]
 Verdict = Literal["pass", "concern", "fail", "not_settled", "not_judged"]
@@ -78,14 +77,17 @@ def judge(
     Raises:
         ValueError: there are no values, or a value is not a number.
     """
-    found = interval(values, statistic=statistic, confidence=confidence)
+    sample = Measurement(tuple(values), statistic=statistic)
+    question = Question(lambda pick: limits.outcome(sample.value(pick)), [sample], limits)
+    assessed = assess(question, confidence=confidence)
+    found = assessed.found
     if found.known:
         ends, said = (found.low, found.high), quantity.ends(found.low, found.high)
     elif len(values) > 1 and found.reason != INFINITE:
         ends, said = (found.value, found.value), f"{quantity.amount(found.value)} ({found.reason})"
     else:
         return Judged("not_settled", found, len(values), found.reason, weak)
-    verdict, but = _verdict(ends, limits, force, margin, quantity)
+    verdict, but = _verdict(assessed.stand, ends, limits, force, margin, quantity)
     asked = f"{FORCED[force]} be {limits.said(quantity.bare)}"
     return Judged(
         verdict, found, len(values), f"{quantity.name} {said}{where}, {asked}{f'; {but}' if but else ''}", weak
@@ -93,14 +95,12 @@ def judge(
 
 
 def _verdict(
-    ends: tuple[float, float], limits: Allowed, force: Force, margin: float, quantity: Quantity
+    stand: Stand, ends: tuple[float, float], limits: Allowed, force: Force, margin: float, quantity: Quantity
 ) -> tuple[Verdict, str]:
     """The verdict, and what the interval and the limit do not say of its reason."""
-    low, high = ends
-    if limits.holds(low) and limits.holds(high):
+    if stand == "holds":
         return "pass", ""
-    below, above = (high <= limits.low, low >= limits.high) if limits.strict else (high < limits.low, low > limits.high)
-    if not (below or above):
+    if stand == "open":
         return "not_settled", "the interval contains the limit"
     if force != "must":
         return "concern", ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from elephan.metrics.registry import find
+from elephan.metrics.registry import UNITS, find, spelled
 
 _DIGITS = 4
 
@@ -23,6 +25,11 @@ def number(value: float) -> str:
     if "e" in text and 1e-3 <= abs(value) < 1e6:
         text = f"{value:.0f}"
     return text.replace("-", "−")
+
+
+def text_of(value: bool | int | float | str) -> str:
+    """A stated value: a number with four significant digits, or a word."""
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True)
@@ -64,12 +71,19 @@ class Quantity:
 PLAIN = Quantity()
 
 
-def quantity_of(metric: str) -> Quantity:
-    """A metric as a quantity; a metric that is not in the registry has its own name, and no known unit."""
+def quantity_of(metric: str, words: str = "") -> Quantity:
+    """A metric as a quantity. The name of one that is not in the registry says its unit; ``words`` say it better."""
     found = find(metric)
-    if found is None:
-        return Quantity(metric.replace("_", " "))
-    return Quantity(found.label, "" if found.unit == "1" else found.unit)
+    if found is not None:
+        return Quantity(found.label, "" if found.unit == "1" else found.unit)
+    name, _, per = metric.partition("_per_")
+    units = [word for word in name.split("_") if word in UNITS]
+    if not (units and per):
+        name, per = metric, ""
+        units = [word for word in name.split("_") if word in UNITS]
+    said = "_".join(word for word in name.split("_") if word not in UNITS)
+    unit = UNITS[units[-1]] if units else ""
+    return Quantity(words or parameter(said), f"{unit}/{parameter(per)}" if per else unit)
 
 
 def figure_text(value: float, metric: str) -> str:
@@ -80,3 +94,28 @@ def figure_text(value: float, metric: str) -> str:
 def spread(low: float | None, high: float | None) -> str:
     """An interval, ``"1 to 2"``; empty if there is no interval, or if both ends are equal."""
     return "" if low is None or high is None or low == high else f"{number(low)} to {number(high)}"
+
+
+_PARAMETERS = {"bg": "background traffic", "on_off": "duty cycle"}
+
+
+def parameter(name: str) -> str:
+    """The name of a parameter in words, without its unit, as "buffer" for ``buffer_pkts``."""
+    return _PARAMETERS.get(name) or re.sub(r"(?<=[a-z])(?=[0-9]+$)", " ", spelled(name))
+
+
+def condition(name: str, value: bool | int | float | str) -> str:
+    """A condition in words, with its unit, as "buffer 2000 packets"."""
+    words, unit = parameter(name), UNITS.get(name.rpartition("_")[2], "")
+    if isinstance(value, bool):
+        return f"{'with' if value else 'without'} {words}"
+    text = text_of(value)
+    return f"{words} {text}" + (f" {unit}" if unit and text[-1:].isdigit() else "")
+
+
+def where_text(stated: Mapping[str, bool | int | float | str], at: str = "", said: str = "") -> str:
+    """Conditions in words, without those that ``said`` has already; ``at`` begins those that have a value."""
+    left = {name: value for name, value in stated.items() if str(value) not in said}
+    values = ", ".join(condition(name, value) for name, value in left.items() if not isinstance(value, bool))
+    switches = (condition(name, value) for name, value in left.items() if isinstance(value, bool))
+    return ", ".join(filter(None, (f"{at}{values}" if values else "", *switches)))

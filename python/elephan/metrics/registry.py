@@ -43,10 +43,7 @@ class Metric:
     @property
     def label(self) -> str:
         """The quantity in a few words, without its unit, for a sentence with a value."""
-        if self.name in _LABELS:
-            return _LABELS[self.name]
-        words = self.name.split("_")
-        return " ".join(_SPELLED.get(word, word) for word in (words[:-1] if words[-1] in _UNITS else words))
+        return _LABELS.get(self.name) or spelled(self.name)
 
     @property
     def doc(self) -> str:
@@ -58,19 +55,36 @@ class Metric:
         return self.function(run, *args, **options)
 
 
-_UNITS = frozenset(("mbps", "ms", "s", "pkts"))
+UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "pkts": "packets", "bytes": "B", "mib": "MiB"}
+"""The last word of the name of a quantity, and the unit that it stands for."""
 _SPELLED = {
     "rtt": "RTT", "srtt": "smoothed RTT", "owd": "one-way delay", "cwnd": "congestion window", "bdp": "BDP",
     "wnd": "window", "ecn": "ECN", "cov": "coefficient of variation of the", "abs": "absolute", "p50": "median",
-    "p95": "95 % quantile", "p99": "99 % quantile", "jain": "Jain's index",
+    "p95": "95 % quantile", "p99": "99 % quantile", "jain": "Jain's index", "n": "number of",
+    "rtt1": "first RTT", "rtt2": "second RTT", "start2": "second start",
 }  # fmt: skip
+
+
+def spelled(name: str) -> str:
+    """The name of a quantity in words, without its unit."""
+    words = name.split("_")
+    return " ".join(_SPELLED.get(word, word) for word in (words[:-1] if words[-1] in UNITS else words))
+
+
 _LABELS = {
+    "backoff_delta": "multiplicative decrease",
     "completed": "share of runs that complete",
     "completed_fraction": "completed fraction of the transfers",
     "completion_s": "completion time",
+    "cwnd_cov": "coefficient of variation of the congestion window",
+    "cwnd_curvature": "curvature of the congestion window",
+    "cwnd_fraction_of_bdp": "congestion window over the BDP",
+    "increase_pkts_per_rtt": "increase of the window in an RTT",
     "jain_fi": "Jain's index",
+    "jain_fi_when_all_active": "Jain's index while all flows are active",
     "max_cwnd_pkts": "largest congestion window",
     "max_queue_pkts": "largest queue",
+    "mean_dwnd_fraction": "mean share of the delay-based window",
     "mean_flow_duration_ms": "mean duration of the transfers",
     "mean_queue_delay_ms": "mean queueing delay",
     "min_max_ratio": "smallest over largest throughput",
@@ -79,8 +93,12 @@ _LABELS = {
     "owd_p50_ms": "median one-way delay",
     "owd_p95_ms": "95 % quantile of the one-way delay",
     "owd_p99_ms": "99 % quantile of the one-way delay",
+    "peak_window_over_bdp": "largest window over the BDP",
+    "queue_cov": "coefficient of variation of the queue",
+    "response_pkts_per_rtt": "packets in an RTT",
     "retransmit_rate": "retransmission rate",
     "rtt_fairness_ratio": "throughput of the short RTT over that of the long one",
+    "short_flow_total_mbps": "throughput of all short flows",
     "sum_goodput_mbps": "goodput of all flows",
     "sum_throughput_mbps": "throughput of all flows",
 }

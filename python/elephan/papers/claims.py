@@ -116,7 +116,8 @@ def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> Clai
     """Parse the tables of a claims file.
 
     A ``[[claim]]`` is one claim, or with ``columns`` and ``rows`` several claims that share its other fields
-    (:func:`_expanded`). ``[defaults]`` has fields that all claims share. Ids are written without the paper's id.
+    (:func:`_expanded`). ``[defaults]`` has fields that all claims share, and ``[quantities]`` the words for a metric
+    whose name does not say what it is. Ids are written without the paper's id.
     """
     version = tables.get("schema_version")
     if version != SCHEMA_VERSION:
@@ -128,6 +129,7 @@ def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> Clai
     claims: dict[str, Claim] = {}
     for written in tables.get("claim", []):
         for table in _expanded(tables.get("defaults", {}) | written, source):
+            table = {"quantity": tables.get("quantities", {}).get(table.get("metric"), "")} | table
             claim = _parse_claim(_completed(table, paper, experiments), source)
             if claim.id in claims:
                 raise ClaimError(f"{source}: {claim.id}: the id is there twice")

@@ -96,6 +96,6 @@ def _judged(result: PaperResult, runs: StandIns) -> Iterator[Judgment]:
     claims = replace(result.paper.claims, claims=tuple(judgment.claim for judgment in result.claims))
     for judgment in judge_all(claims, result.paper.measurer(runs), intervals=False, reduced=result.paper.reduced):
         if judgment.verdict != "not_judged" and not judgment.runs:
-            yield Judgment(judgment.claim, "not_judged", NOT_MEASURED, judgment.claim.expectation)
+            yield Judgment(judgment.claim, "not_judged", NOT_MEASURED)
         else:
             yield judgment

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from elephan.evaluation.criteria import Measurer
-from elephan.evaluation.judging import assess, sentence, within_noise
+from elephan.evaluation.judging import Assessment, assess
 from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.questions import question
 from elephan.evaluation.relations import RELATIONS
-from elephan.evaluation.wording import figure_text
+from elephan.evaluation.wording import figure_text, spread
+from elephan.metrics.statistics import Interval
 from elephan.papers.claims import Claim, ClaimSet
 
 Verdict = Literal["reproduced", "differs", "not_judged"]
@@ -25,41 +27,52 @@ class Judgment:
         claim: the paper's statement.
         verdict: the verdict.
         why: one sentence.
-        expectation: allowed values, in words.
-        measured: measured value in the unit of ``claim.limit``; ``None`` if not judged, infinite if never reached.
-        low: lower end of the bootstrap interval over seeds; ``None`` without an interval.
-        high: upper end.
-        no_interval: reason for a missing interval, in one clause; empty if there is one.
-        support: fraction of the bootstrap draws in which the claim holds; ``None`` without replicates. With a fraction
-            between 0.025 and 0.975, other seeds can change the verdict.
-        margin: distance from the bounds of the allowed range; negative outside it.
-        detail: the compared values.
-        runs: ids of the measured runs.
+        found: what was measured; ``None`` if not judged.
         depends_on: ids of variants of the paper that change the verdict, if they were run.
         explained: true if there is an explanation for this claim.
-        numbers: the part of ``why`` that has the compared values, without an explanation.
     """
 
     claim: Claim
     verdict: Verdict
     why: str
-    expectation: str
-    measured: float | None = None
-    low: float | None = None
-    high: float | None = None
-    no_interval: str = ""
-    support: float | None = None
-    margin: float | None = None
-    detail: str = ""
-    runs: tuple[str, ...] = ()
+    found: Assessment | None = None
     depends_on: tuple[str, ...] = ()
     explained: bool = False
-    numbers: str = ""
+
+    @property
+    def expectation(self) -> str:
+        """Allowed values, in words."""
+        return self.claim.expectation
+
+    @property
+    def measured(self) -> float | None:
+        """Measured value in the unit of ``claim.limit``; ``None`` if not judged, infinite if never reached."""
+        return None if self.found is None else self.found.outcome.measured
+
+    @property
+    def interval(self) -> Interval:
+        """The interval over seeds of the measured value."""
+        return Interval(math.nan, math.nan, math.nan, "not judged") if self.found is None else self.found.found
+
+    @property
+    def support(self) -> float | None:
+        """Fraction of the bootstrap draws in which the claim holds; ``None`` without replicates."""
+        return None if self.found is None else self.found.support
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Ids of the measured runs."""
+        return () if self.found is None else self.found.runs
 
     @property
     def within_noise(self) -> bool:
         """True if other seeds could change the verdict."""
-        return within_noise(self.support)
+        return self.found is not None and self.found.within_noise
+
+    @property
+    def numbers(self) -> str:
+        """The part of ``why`` that has the compared values, without an explanation."""
+        return self.why if self.found is None else self.claim.sentence(self.found)
 
     @property
     def weak(self) -> bool:
@@ -71,6 +84,11 @@ class Judgment:
         """Text of the measured number."""
         return "" if self.measured is None else figure_text(self.measured, self.claim.metric)
 
+    @property
+    def interval_text(self) -> str:
+        """Text of the interval; empty without one."""
+        return spread(self.interval.low, self.interval.high) if self.interval.known else ""
+
     def to_json(self) -> dict[str, Any]:
         """The claim's entry in the ``paper`` document; a number that is not finite is ``null`` there."""
         claim = self.claim
@@ -81,14 +99,13 @@ class Judgment:
             "subject": claim.subject,
             "expected": claim.limit,
             "measured": _finite(self.measured),
-            "low": _finite(self.low),
-            "high": _finite(self.high),
+            **{end: _finite(value) for end, value in self.interval.ends.items()},
             "verdict": self.verdict,
             "why": self.why,
             "weak": self.weak,
             "support": self.support,
             "within_noise": self.within_noise,
-            "no_interval": self.no_interval or None,
+            "no_interval": None if self.found is None else self.interval.reason or None,
             "relation": claim.relation,
             "allowed": self.expectation,
             "measured_text": self.measured_text,
@@ -152,37 +169,22 @@ class Reduced:
 
 def _not_of_the_path(claim: Claim, reduced: Reduced) -> Judgment:
     why = f"cannot be judged: it scales with the path, which --quick makes smaller ({reduced.note})"
-    return Judgment(claim, "not_judged", why, claim.expectation)
+    return Judgment(claim, "not_judged", why)
 
 
 def judge(
     claim: Claim, measurer: Measurer[Claim], explanation: str | None = None, *, intervals: bool = True
 ) -> Judgment:
     """Measure the subjects of a claim, and compare; the reason for a difference begins with our explanation."""
-    allowed = claim.expectation
     try:
         if claim.check == "not_simulable":
             raise NotJudgedError("it is about an artefact of the hosts, which no simulation has")
-        found = assess(claim, measurer, intervals=intervals)
+        found = assess(question(claim, measurer), intervals=intervals)
     except NotJudgedError as error:
-        return Judgment(claim, "not_judged", f"cannot be judged: {error}", allowed)
-    numbers = sentence(claim, found)
-    return Judgment(
-        claim,
-        "reproduced" if found.passed else "differs",
-        why=f"{explanation} [{numbers}]" if explanation and not found.passed else numbers,
-        expectation=allowed,
-        measured=found.measured,
-        low=found.low,
-        high=found.high,
-        no_interval=found.no_interval,
-        support=found.support,
-        margin=found.margin,
-        detail=found.detail,
-        runs=found.runs,
-        explained=explanation is not None,
-        numbers=numbers,
-    )
+        return Judgment(claim, "not_judged", f"cannot be judged: {error}")
+    numbers, passed = claim.sentence(found), found.outcome.passed
+    why = f"{explanation} [{numbers}]" if explanation and not passed else numbers
+    return Judgment(claim, "reproduced" if passed else "differs", why, found, explained=explanation is not None)
 
 
 def totals(judgments: Iterable[Judgment]) -> dict[str, int]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elephan.evaluation.wording import spread
 from elephan.papers import boards
 from elephan.papers.boards import THEMES, theme
 from elephan.papers.judging import Judgment
@@ -175,7 +174,7 @@ def _row(finding: Finding, links: Mapping[str, str]) -> dict[str, Any]:
         "subject": judgment.claim.subject,
         "metric": judgment.claim.metric,
         "figure": judgment.claim.section,
-        "interval": spread(judgment.low, judgment.high),
+        "interval": judgment.interval_text,
         "link": f"{links[finding.result.paper.id]}#{anchor(judgment.claim)}",
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from elephan.evaluation.conditions import Value
-from elephan.evaluation.wording import number
+from elephan.evaluation.wording import text_of
 from elephan.papers.claims import Claim, ClaimSet
 from elephan.papers.judging import Judgment
 from elephan.papers.schema import ExperimentTable
@@ -95,7 +95,7 @@ def _table(section: str, title: str, judgments: Sequence[Judgment]) -> DataTable
     rows, marks = [], {}
     for i, (row, found) in enumerate(cells.items()):
         subject, where = row
-        texts = [subject, *(_shown(dict(where).get(key, "")) for key in keys)]
+        texts = [subject, *(text_of(dict(where).get(key, "")) for key in keys)]
         for metric in metrics:
             if metric in found:
                 marks[i, len(texts) + 1] = found[metric].state
@@ -122,7 +122,3 @@ def _telling(rows: Sequence[Row]) -> list[str]:
         if len(left) == len(rows):
             keys = others
     return keys
-
-
-def _shown(value: Value) -> str:
-    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

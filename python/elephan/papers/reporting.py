@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.evaluation.reporting import run_views, scenario_groups, scenario_row, warnings
-from elephan.evaluation.wording import spread
 from elephan.papers.boards import abstract
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment
@@ -135,7 +134,7 @@ def _row(judgment: Judgment) -> dict[str, Any]:
         "short": claim.id.removeprefix(f"{claim.document}."),
         "experiment": claim.experiment.removeprefix(f"{claim.document}."),
         "conditions": conditions,
-        "interval": spread(judgment.low, judgment.high),
+        "interval": judgment.interval_text,
         "verdict_text": VERDICTS[judgment.verdict],
     }
 
