@@ -19,7 +19,7 @@ from elephan.evaluation.relations import Allowed, Outcome
 from elephan.metrics.statistics import CONFIDENCE, INFINITE, Interval, Pick, bootstrap, interval
 
 Stand = Literal["holds", "fails", "open"]
-"""Whether a criterion holds for all, for none or for some of the values that the interval leaves open."""
+"""Answer to whether a criterion holds for all, for none or for some of the values that the interval leaves open."""
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ class Relation:
         )  # fmt: skip
 
     def asked(self, terms: Terms, metric: str = "", others: Sequence[str] = ()) -> str:
-        """What the judged number should be, as the end of a sentence about it."""
+        """Requirement on the judged number, as the end of a sentence about it."""
         words = self.should.replace("{allowed}", self.words)
         return f"should {self.expectation(terms, metric, others, words)}"
 
