@@ -15,6 +15,7 @@ from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
 
 from elephan.scenario import catalog, units
 from elephan.scenario.channels import MODELS
+from elephan.scenario.errors import ScenarioError
 from elephan.scenario.schema import ARRIVALS, PERTURBATIONS, RECORDS, SIZES, TIMES, StackSpec
 from elephan.scenario.stacks import DETECTIONS, HOST_RULES, HOSTS, RECOVERIES, STACKS
 from elephan.scenario.traffic import RTTS
@@ -22,6 +23,8 @@ from elephan.scenario.traffic import RTTS
 FILES = Path(__file__).parent / "files"
 OWN = tuple(f"{FILES / 'own.py'}:{name}" for name in ("Steady", "Idle"))
 WIRE_BITS = 12_000
+CONTRADICTS = 0.1
+"""Probability that fields which contradict each other are kept; such a scenario is refused, and never runs."""
 Tables = dict[str, Any]
 
 
@@ -67,6 +70,10 @@ def tables(seed: int) -> Tables:
     if sources:
         form["traffic"] = [senders.source(i) for i in range(sources)]
     form |= _run_fields(draw, scale)
+    if not flows and not draw.chance(CONTRADICTS):
+        # Transfers show neither their packets nor their algorithms.
+        form.pop("events", None)
+        form.pop("internals", None)
     if flows and draw.chance(0.15):
         # With "quantiles" no flow is recorded whose internals could be shown.
         words = ("all",) if form.get("internals") else ("all", "quantiles", "quantiles")
@@ -174,9 +181,20 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         if name not in whole and field.examples:
             whole[name] = draw.choice(field.examples)
     kept = draw.choice((0.06, 0.15, 0.5))
-    if whole["ack_every"] > 1 and not draw.chance(0.1):
-        whole["base"] = draw.choice(("linux", "linux-2.6", "rfc6675"))
-    return {name: value for name, value in whole.items() if draw.chance(kept)}
+    stack = {name: value for name, value in whole.items() if draw.chance(kept)}
+    return stack if draw.chance(CONTRADICTS) else _consistent(draw, stack)
+
+
+def _consistent(draw: Draws, stack: Tables) -> Tables:
+    """The stack without fields that contradict each other."""
+    base = STACKS[stack.get("base", "linux")]
+    if stack.get("host", base.host) != "linux":
+        stack.pop("without", None)
+    if stack.get("ack_every", base.ack_every) > 1 and not base.delayed_ack_ps and "delayed_ack" not in stack:
+        stack["delayed_ack"] = draw.time(100 * US, 500 * MS)
+    if stack.get("fast_open"):
+        stack["handshake"] = True
+    return stack
 
 
 class _Senders:
@@ -219,7 +237,10 @@ class _Senders:
     def _buffer(self, rate_bps: int) -> str:
         """A limit that mostly has room for a packet."""
         bdp_packets = rate_bps * self.scale.rtt_ps / (WIRE_BITS * S)
-        return self.draw.buffer(least_share=min(5.0, 1.5 / max(bdp_packets, 1e-9)))
+        # Some packets are several times as large as usual ones.
+        least_packets = 1.5 if self.draw.chance(0.3) else 8.0
+        least_share = least_packets / max(bdp_packets, 1e-9)
+        return self.draw.buffer(least_share, shares=least_share < 100)
 
     def _access(self) -> Tables:
         draw = self.draw
@@ -244,7 +265,9 @@ class _Senders:
             delay_ps = round(draw.time_ps(self.scale.rtt_ps / 200, self.scale.rtt_ps / 2))
             link: Tables = {"name": f"l{i}", "from": start, "to": end}
             link["rate"] = draw.rate(self.scale.rate_bps / 2, self.scale.rate_bps * 2)
-            link["delay"] = "0 s" if draw.chance(0.1) else units.format_time(delay_ps)
+            if i > 0 and draw.chance(0.1):
+                delay_ps = 0
+            link["delay"] = units.format_time(delay_ps)
             if draw.chance(0.8):
                 link["buffer"] = self._buffer(self.scale.rate_bps // 2)
             link |= self._queue() | self._impairments(delay_ps)
@@ -274,8 +297,13 @@ class _Senders:
                     name, at = draw.choice(onward)
                     path.append(name)
             back = self._way(steps, at, begin)
-            if path and back:
-                walks.append((path, back if draw.chance(0.4) else None))
+            named = {link["name"]: link for link in links}
+            used = [named[name.removesuffix("/reverse")] for name in path]
+            if path and back and any(link["delay"] != "0 s" for link in used):
+                can_return = all(link.get("duplex", True) for link in used) or draw.chance(CONTRADICTS)
+                walks.append((path, back if not can_return or draw.chance(0.4) else None))
+        if not walks:
+            links[0]["duplex"] = True
         return walks or [([links[0]["name"]], None)]
 
     def _way(self, steps: dict[str, list[tuple[str, str]]], start: str, end: str) -> list[str]:
@@ -309,7 +337,8 @@ class _Senders:
     def _queue_parameter(self, declared: dict[str, Any]) -> Any:
         draw, kind = self.draw, declared["type"]
         if kind == "amount":
-            return draw.buffer(shares=draw.chance(0.2))
+            amount = draw.buffer(shares=draw.chance(0.2))
+            return amount if amount != "unlimited" or draw.chance(CONTRADICTS) else f"{draw.count(1, 500)} packets"
         if kind == "packets":
             return f"{draw.count(1, 500)} packets"
         if kind == "rate":
@@ -351,11 +380,12 @@ class _Senders:
             }
         if draw.chance(0.5 * kept):
             form["channel"] = self._channel()
-            return form
+            return form if draw.chance(CONTRADICTS) else _without_bursts(form)
         if draw.chance(kept):
             form["rate_steps"] = self._rate_steps()
-        elif draw.chance(kept):
+        elif draw.chance(kept) and (delay_ps > 0 or draw.chance(CONTRADICTS)):
             form["rate_trace"] = self._rate_trace()
+            form = form if draw.chance(CONTRADICTS) else _without_bursts(form)
         elif draw.chance(kept):
             steps = [[step["at"], step["rate"]] for step in self._rate_steps()]
             form["rate_table"] = self._table(steps, "rates.csv")
@@ -377,6 +407,8 @@ class _Senders:
         for name, known in MODELS[model].parameters.items():
             if draw.chance(0.3):
                 form[name] = f"{known.low + draw.random() * (known.default - known.low)!r} {known.unit}"
+        if "low" in form and "high" not in form and not draw.chance(CONTRADICTS):
+            del form["low"]
         return form
 
     def _change(self, delay_ps: int) -> str:
@@ -494,12 +526,15 @@ class _Senders:
             name = "cubic"
         if not transfers and draw.chance(0.01):
             given = {"increase": draw.spread(0.1, 100)} if draw.chance(0.3) else {}
-            return {"algorithm": OWN[0], "parameters": given} if given else {"algorithm": draw.choice(OWN)}
+            own = OWN[1] if draw.chance(CONTRADICTS) else OWN[0]
+            return {"algorithm": OWN[0], "parameters": given} if given else {"algorithm": own}
         entry = catalog.algorithms()[name.partition(":")[0]]
         kept = draw.choice((0.0, 0.1, 0.1, 0.5))
         parameters = {
             declared["name"]: draw.parameter(declared) for declared in entry["parameters"] if draw.chance(kept)
         }
+        if not draw.chance(CONTRADICTS):
+            _harmonize(draw, name, parameters)
         return {"algorithm": name} | ({"parameters": parameters} if parameters else {})
 
     def flow(self, position: int) -> Tables:
@@ -515,7 +550,8 @@ class _Senders:
         if draw.chance(0.4):
             form["start"] = draw.time(*scale.duration, zero=0.3)
         form |= self._stop(form)
-        if draw.chance(0.2):
+        writes = "writes" in form.get("application", {})
+        if draw.chance(0.2) and (not writes or draw.chance(CONTRADICTS)):
             form["size"] = draw.amount(1, max(2, scale.packets))
         if self.topology == "dumbbell" and draw.chance(0.2):
             form["rtt"] = units.format_time(2 * round(scale.rtt_ps // 2 * draw.spread(1, 8)))
@@ -580,6 +616,8 @@ class _Senders:
         if draw.chance(0.4):
             least, most = scale.duration_ps / 500, scale.duration_ps
             form |= {"on": draw.time(least, most), "off": draw.time(least, most)}
+            if not draw.chance(CONTRADICTS):
+                form.pop("rate_steps", None)  # a step to 0 would be another kind of pause
             if draw.chance(0.5):
                 form["times"] = draw.choice(TIMES)
             if draw.chance(0.2):
@@ -673,6 +711,22 @@ class _Senders:
             "most": draw.size(2 * 10**6, 10**9),
         }
         return form | {name: value for name, value in whole.items() if draw.chance(0.4)}
+
+
+def _without_bursts(form: Tables) -> Tables:
+    """Impairments without those that need a rate at which packets of a burst follow each other; a trace has none."""
+    return {name: value for name, value in form.items() if name not in ("aggregation", "retransmission")}
+
+
+def _harmonize(draw: Draws, algorithm: str, parameters: Tables) -> None:
+    """Remove parameters until no two contradict each other."""
+    while parameters:
+        try:
+            catalog.check_parameters(algorithm, parameters)
+        except ScenarioError:
+            del parameters[draw.choice(sorted(parameters))]
+        else:
+            return
 
 
 def _spoiled(draw: Draws, form: Tables) -> Tables:

@@ -21,8 +21,8 @@ from typing import Any
 from tests.fuzz import generator, trial
 from tests.fuzz.trial import AGAIN_EVERY, FAILED, Outcome
 
-MEMORY_BYTES = 4 * 2**30
-"""Address space of the process."""
+MEMORY_BYTES = 6 * 2**30
+"""Address space of the process: a gigabyte of a run, the copies that the rules for its numbers make, and libraries."""
 CPU_S = 30
 """Processor time after which a scenario that does not even look for a request to stop ends the process."""
 HUNG_S = 600
