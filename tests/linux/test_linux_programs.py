@@ -83,6 +83,15 @@ def test_a_changed_program_is_another_scenario(tmp_path: Path) -> None:
     assert Scenario.from_toml(made.to_toml()).hash != before
 
 
+@guest
+def test_a_file_that_is_changed_meanwhile_is_no_part_of_a_run(tmp_path: Path) -> None:
+    made = scenario(tmp_path)
+    assert made.hash
+    (tmp_path / "client.py").write_text(CLIENT + "\n# changed\n")
+    with pytest.raises(ScenarioError, match=r"flow\[0\]\.program: a file was changed since the scenario was read"):
+        run(made, tmp_path / "store")
+
+
 def test_words_with_dots_are_beside_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "serve").write_text("#!/bin/sh\n")
     (tmp_path / "serve").chmod(0o755)

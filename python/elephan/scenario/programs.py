@@ -110,6 +110,18 @@ def spec(program: Program) -> ProgramSpec:
     )
 
 
+def check_files(program: Program, known: ProgramSpec) -> None:
+    """Check that the files of a program are still those of its canonical form, since the hash of a run names them.
+
+    Raises:
+        ScenarioError: a file was changed.
+    """
+    if spec(program).sha256 != known.sha256:
+        raise ScenarioError(
+            "a file was changed since the scenario was read; start again, so that the run is of one build"
+        )
+
+
 def visible(program: Program) -> list[str]:
     """Folders and files of the host that a program needs besides those that every program sees.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from elephan.rates import rate_mbps
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.form import Spec
-from elephan.scenario.programs import executable, visible
+from elephan.scenario.programs import check_files, executable, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,7 +48,13 @@ def planned(
     programs, hosts, folders = [], dict[tuple[int, str], None](), dict[str, None]()
     for number, i in enumerate(order):
         flow, program = form.flows[i], scenario.flow[i].program
+        known = flow.program
         assert program is not None
+        assert known is not None
+        try:
+            check_files(program, known)
+        except ScenarioError as error:
+            raise error.located(path=f"flow[{i}].program") from None
         by_end = dict(zip(("sender", "receiver"), addresses[i], strict=True))
         server_ip = by_end["sender" if program.sender == "server" else "receiver"]
         hosts |= dict.fromkeys(((_SENDERS, by_end["sender"]), (_RECEIVERS, by_end["receiver"])))
