@@ -305,7 +305,7 @@ def test_claims_have_a_second_verdict_and_one_that_is_missing_says_why(paper: Pa
     assert "kernel's<br>verdict" in page
     assert "cannot do a queue" in page
     assert (tmp_path / "report" / "kernel-beside.svg").exists()
-    assert (5.0, 5.0, 1, 1) in heard
+    assert heard[-1][2:] == (1, 1)
     # The kernel is pretended, so that the twin in the simulator is the very same run.
     assert column["tiny.reno"]["twin_simulated"]["measured"] == column["tiny.reno"]["measured"]
     assert column["tiny.old"]["twin_simulated"] is None
@@ -341,10 +341,13 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(
     def sometimes(scenarios: Any, **more: Any) -> Sequence[Run]:
         from elephan.runs import Failure, Sweep, SweepError
 
-        ((scenario, seed),) = scenarios
-        if scenario.title == "cubic:2005":
-            raise SweepError([Failure(scenario, seed, RuntimeError("no namespace"))], Sweep([None], [(scenario, seed)]))
-        return sweep(scenarios, **more)
+        bad = [one for one in scenarios if one[0].title == "cubic:2005"]
+        made = sweep([one for one in scenarios if one not in bad], **more)
+        if bad and more.get("on"):
+            raise SweepError(
+                [Failure(scenario, seed, RuntimeError("no namespace")) for scenario, seed in bad], Sweep([None], bad)
+            )
+        return made
 
     monkeypatch.setattr(evaluation_in_kernel, "sweep", sometimes)
     column = in_kernel.add(result, planned, store=store)

@@ -9,7 +9,7 @@ budget is spent (:mod:`elephan.backends.linux.twin`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -160,8 +160,8 @@ def outcomes(
     *,
     jobs: int | None = None,
     until_s: float | None = None,
-) -> Iterator[Outcome]:
-    """Run the plan and yield each run's outcome; a failed run does not stop the other runs.
+) -> list[Outcome]:
+    """Make the planned runs, and return the outcome of each; a failed run does not stop the other runs.
 
     Args:
         planned: the runs.
@@ -170,85 +170,37 @@ def outcomes(
         jobs: number of simultaneous runs, for a carrier in virtual time; one per core by default.
         until_s: monotonic time at which the budget is spent; unfinished runs are cancelled then.
     """
-    one = _alone if planned.carrier.alone else _together
-    yield from one(planned, store, progress, jobs, until_s)
-
-
-def _saved(piece: Piece, carrier: Carrier, store: Store, engine: str) -> Run | None:
-    return store.find(run_id(piece.twin.scenario.hash, carrier.backend, piece.scenario.seed), engine=engine)
-
-
-def _together(
-    planned: KernelRuns, store: Store, progress: Progress | None, jobs: int | None, until_s: float | None
-) -> Iterator[Outcome]:
-    """Simultaneous runs in virtual time; their results do not depend on the load of the host."""
     carrier = planned.carrier
-    engine = backends.get(carrier.backend).version()
-    wanted = [(piece.twin.scenario, piece.scenario.seed) for piece in planned.to_run]
     failures: dict[tuple[str, int], str] = {}
+    why = "it was not run"
 
     def report(done: float, total: float, finished: int, runs: int) -> bool | None:
         if until_s is not None and time.monotonic() > until_s:
             return False
         return progress(done, total, finished, runs) if progress is not None else None
 
-    why = "it was not run"
-    try:
-        sweep(wanted, on=carrier.backend, jobs=jobs, store=store, progress=report, in_order=True)
-    except Cancelled:
-        why = "the budget was spent before it was run"
-    except SweepError as error:
-        failures = {(one.scenario.hash, one.seed): f"it failed: {one.error}" for one in error.failures}
-    for piece in planned.pieces:
-        run = _saved(piece, carrier, store, engine)
-        failed = failures.get((piece.twin.scenario.hash, piece.scenario.seed))
-        yield _outcome(piece, run, carrier, failed or (why if piece.to_run else "it was not run"))
-
-
-def _alone(
-    planned: KernelRuns, store: Store, progress: Progress | None, _jobs: int | None, until_s: float | None
-) -> Iterator[Outcome]:
-    """One run at a time, in real time."""
-    total_s, done_s, finished, count = planned.takes_s, 0.0, 0, len(planned.to_run)
-    carrier = planned.carrier
-    engine = backends.get(carrier.backend).version()
-    for piece in planned.pieces:
-        spent = until_s is not None and time.monotonic() > until_s
-        if spent or not piece.to_run:
-            why = "the budget was spent before it was run" if piece.to_run else "it was not run"
-            yield _outcome(piece, _saved(piece, carrier, store, engine), carrier, why)
-            continue
-        report = None if progress is None else _reporter(progress, done_s, piece.takes_s, total_s, finished, count)
+    for again in (True, False):
+        wanted = [(one.twin.scenario, one.scenario.seed) for one in planned.to_run if one.again == again]
         try:
-            (made,) = sweep(
-                [(piece.twin.scenario, piece.scenario.seed)],
-                on=carrier.backend,
-                jobs=1,
-                store=store,
-                progress=report,
-                force=piece.again,
-            )
-            yield _outcome(piece, made, carrier)
+            sweep(
+                wanted, on=carrier.backend, jobs=1 if carrier.alone else jobs, store=store, progress=report,
+                in_order=True, force=again,
+            )  # fmt: skip
+        except Cancelled:
+            why = "the budget was spent before it was run"
+            break
         except SweepError as error:
-            yield Outcome(piece, None, f"it failed: {error.failures[0].error}")
-        done_s, finished = done_s + piece.takes_s, finished + 1
-        if progress is not None:
-            progress(done_s, total_s, finished, count)
+            failures |= {(one.scenario.hash, one.seed): f"it failed: {one.error}" for one in error.failures}
+    engine = backends.get(carrier.backend).version()
+    return [_outcome(piece, carrier, store, engine, failures, why) for piece in planned.pieces]
 
 
-def _outcome(piece: Piece, run: Run | None, carrier: Carrier, why: str = "") -> Outcome:
-    if run is not None:
-        why = f"it is not valid: {'; '.join(found)}" if (found := carrier.failed_checks(run)) else ""
-    return Outcome(piece, run, why)
-
-
-def _reporter(
-    progress: Progress, done_s: float, takes_s: float, total_s: float, finished: int, count: int
-) -> Callable[[float, float, int, int], bool | None]:
-    """Convert the progress of one run to the progress of all runs, in seconds of real time."""
-
-    def report(done: float, total: float, _finished: int, _runs: int) -> bool | None:
-        part = done / total if total else 1.0
-        return progress(done_s + part * takes_s, total_s, finished, count)
-
-    return report
+def _outcome(
+    piece: Piece, carrier: Carrier, store: Store, engine: str, failures: Mapping[tuple[str, int], str], why: str
+) -> Outcome:
+    key = (piece.twin.scenario.hash, piece.scenario.seed)
+    run = store.find(run_id(key[0], carrier.backend, key[1]), engine=engine)
+    if run is None or key in failures:
+        return Outcome(piece, None, failures.get(key, why if piece.to_run else "it was not run"))
+    failed = carrier.failed_checks(run)
+    return Outcome(piece, run, f"it is not valid: {'; '.join(failed)}" if failed else "")

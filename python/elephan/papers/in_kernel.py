@@ -69,8 +69,8 @@ def add(
 ) -> KernelColumn:
     """Make the planned runs, judge the claims by them, and add the results to the report of a reproduced paper.
 
-    Each run is saved when it ends. A failed run is reported and does not stop the other runs. No run starts after the
-    monotonic time ``until_s``. After the runs on Linux, the twins are simulated too, ``jobs`` at a time. The simulation
+    Each run is saved when it ends. A failed run is reported and does not stop the other runs. At the monotonic time
+    ``until_s``, runs that have not ended are cancelled. Then the twins are simulated too, ``jobs`` at a time, which
     separates the effect of the twin's changes from the effect of the host.
 
     Raises:
@@ -80,7 +80,7 @@ def add(
 
     store = Store() if store is None else store
     column = KernelColumn(planned, [])
-    column.outcomes = list(outcomes(planned, store, progress, jobs=jobs, until_s=until_s))
+    column.outcomes = outcomes(planned, store, progress, jobs=jobs, until_s=until_s)
     column.failed = sum(one.run is None and one.why.startswith("it failed") for one in column.outcomes)
     column.judgments = {judgment.claim.id: judgment for judgment in _judged(result, column.runs)}
     twins = simulated(column.outcomes, jobs, store, progress)
