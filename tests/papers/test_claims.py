@@ -16,7 +16,7 @@ from elephan.papers.claims import Claim, load_explanations, parse_claims
 from elephan.papers.judging import Reduced, judge, judge_all, totals
 from elephan.papers.paper import Paper
 from elephan.papers.results import PaperResult
-from elephan.papers.schema import ClaimError
+from elephan.scenario import ScenarioError
 
 BASE = {
     "id": "one", "figure": "Fig 1", "experiment": "E", "metric": "speed", "subject": "a",
@@ -222,7 +222,7 @@ def test_a_weak_claim_that_holds_is_counted_apart() -> None:
     ],
 )
 def test_a_wrong_claim_is_refused_with_its_id(table: dict[str, Any], message: str) -> None:
-    with pytest.raises(ClaimError, match=r"p\.one") as refused:
+    with pytest.raises(ScenarioError, match=r"p\.one") as refused:
         claims(table)
     assert message in str(refused.value)
 
@@ -264,12 +264,12 @@ def test_fields_that_follow_need_not_be_written() -> None:
     ],
 )
 def test_a_row_that_does_not_fit_is_refused(table: dict[str, Any], message: str) -> None:
-    with pytest.raises(ClaimError, match=f"claims.toml: one: .*{message}"):
+    with pytest.raises(ScenarioError, match=f"claims.toml: one: .*{message}"):
         claims(table)
 
 
 def test_an_id_is_there_once() -> None:
-    with pytest.raises(ClaimError, match="twice"):
+    with pytest.raises(ScenarioError, match="twice"):
         claims({}, {})
 
 
@@ -278,7 +278,7 @@ def test_findings_are_about_claims_that_exist(tmp_path: Path) -> None:
     path.write_text('[[explanation]]\nclaims = ["one"]\nwhy = """the road\n  was wet"""\n')
     assert load_explanations(path, claims({})) == {"p.one": "the road was wet"}
     path.write_text('[[explanation]]\nclaims = ["two"]\nwhy = "x"\n')
-    with pytest.raises(ClaimError, match="'two' is not a claim"):
+    with pytest.raises(ScenarioError, match="'two' is not a claim"):
         load_explanations(path, claims({}))
     assert load_explanations(tmp_path / "none.toml", claims({})) == {}
 

@@ -13,9 +13,9 @@ from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.papers import drawing, loading
 from elephan.papers.claims import ClaimSet, parse_claims
-from elephan.papers.schema import ClaimError, VariantTable
+from elephan.papers.schema import VariantTable
 from elephan.report.charts import BarChart, LineChart
-from elephan.scenario import Scenario
+from elephan.scenario import Scenario, ScenarioError
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,13 @@ def test_a_variant_changes_what_it_names_and_nothing_else() -> None:
     ],
 )
 def test_an_experiment_that_cannot_be_made_is_refused(runs: dict[str, Any], message: str) -> None:
-    with pytest.raises(ClaimError, match=message):
+    with pytest.raises(ScenarioError, match=message):
         maker(runs).experiments(Setup())
 
 
 def test_a_variant_of_an_unknown_experiment_is_refused() -> None:
     row = VariantTable(id="v", title="other", set={}, experiments=("F",))
-    with pytest.raises(ClaimError, match=r"paper\.toml: variant v: 'F' is not an experiment"):
+    with pytest.raises(ScenarioError, match=r"paper\.toml: variant v: 'F' is not an experiment"):
         maker().variant(row, Setup())
 
 

@@ -12,8 +12,9 @@ from pydantic import ConfigDict, ValidationError
 
 from elephan.evaluation.criteria import CriterionError, SubjectCriterion, check
 from elephan.evaluation.relations import RELATIONS
+from elephan.evaluation.tables import made
 from elephan.evaluation.templates import filled
-from elephan.papers.schema import ClaimError, ExperimentTable
+from elephan.papers.schema import ExperimentTable
 from elephan.scenario import ScenarioError
 
 SCHEMA_VERSION = 2
@@ -107,7 +108,7 @@ def load_claims(path: Path) -> ClaimSet:
     """Read a claims file.
 
     Raises:
-        ClaimError: a field is missing, unknown or has a value that is not allowed, or an id occurs twice.
+        ScenarioError: a field is missing, unknown or has a value that is not allowed, or an id occurs twice.
     """
     return parse_claims(tomllib.loads(path.read_text(encoding="utf-8")), path.name)
 
@@ -121,9 +122,9 @@ def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> Clai
     """
     version = tables.get("schema_version")
     if version != SCHEMA_VERSION:
-        raise ClaimError(f"{source}: schema_version is {version!r}, and {SCHEMA_VERSION} is understood")
+        raise ScenarioError(f"{source}: schema_version is {version!r}, and {SCHEMA_VERSION} is understood")
     if "paper" not in tables:
-        raise ClaimError(f"{source}: paper: missing; it is the paper's id")
+        raise ScenarioError(f"{source}: paper: missing; it is the paper's id")
     paper = str(tables["paper"])
     experiments = {row.id: row for row in _experiments(tables.get("experiment", []), paper, source)}
     claims: dict[str, Claim] = {}
@@ -132,9 +133,9 @@ def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> Clai
             table = {"quantity": tables.get("quantities", {}).get(table.get("metric"), "")} | table
             claim = _parse_claim(_completed(table, paper, experiments), source)
             if claim.id in claims:
-                raise ClaimError(f"{source}: {claim.id}: the id is there twice")
+                raise ScenarioError(f"{source}: {claim.id}: the id is there twice")
             if claim.experiment not in experiments:
-                raise ClaimError(f"{source}: {claim.id}: '{claim.experiment}' is not an experiment of this file")
+                raise ScenarioError(f"{source}: {claim.id}: '{claim.experiment}' is not an experiment of this file")
             claims[claim.id] = claim
     lists = {name: tuple(values) for name, values in tables.get("lists", {}).items()}
     return ClaimSet(tuple(claims.values()), experiments, lists)
@@ -143,11 +144,9 @@ def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> Clai
 def _experiments(tables: Iterable[Mapping[str, Any]], paper: str, source: str) -> Iterator[ExperimentTable]:
     for table in tables:
         try:
-            yield ExperimentTable(**{**table, "id": f"{paper}.{table.get('id', '')}"})
-        except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            place = ".".join(map(str, problem["loc"]))
-            raise ClaimError(f"{source}: experiment {table.get('id')}: {place}: {problem['msg']}") from None
+            yield made(ExperimentTable, {**table, "id": f"{paper}.{table.get('id', '')}"})
+        except ScenarioError as error:
+            raise error.located(path=f"experiment {table.get('id')}", source=source) from None
 
 
 def _expanded(table: Mapping[str, Any], source: str) -> Iterator[dict[str, Any]]:
@@ -163,14 +162,14 @@ def _expanded(table: Mapping[str, Any], source: str) -> Iterator[dict[str, Any]]
     for row in table.get("rows", [[]]):
         own = row[-1] if len(row) == len(columns) + 1 else {}
         if len(row) not in (len(columns), len(columns) + 1) or not isinstance(own, dict):
-            raise ClaimError(f"{source}: {table.get('id', '')}: {row}: a row has {', '.join(columns)}")
+            raise ScenarioError(f"{source}: {table.get('id', '')}: {row}: a row has {', '.join(columns)}")
         given = dict(zip(columns, row, strict=False))
         stated = shared | {name: given[name] for name in fields}
         try:
             for cell in table.get("cells", [{}]):
                 yield filled(stated | cell | own, given) if columns else stated | cell
         except ScenarioError as error:
-            raise ClaimError(f"{source}: {table.get('id', '')}: {error.message}") from None
+            raise ScenarioError(f"{source}: {table.get('id', '')}: {error.message}") from None
 
 
 def _completed(table: Mapping[str, Any], paper: str, experiments: Mapping[str, ExperimentTable]) -> dict[str, Any]:
@@ -192,21 +191,21 @@ def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
     where = f"{source}: {table.get('id', 'a claim without id')}"
     given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
     if unknown := set(_KEYS.values()) & set(given):
-        raise ClaimError(f"{where}: {min(unknown)}: not a field of a claim")
+        raise ScenarioError(f"{where}: {min(unknown)}: not a field of a claim")
     try:
         claim = Claim(**{_KEYS.get(key, key): value for key, value in given.items()})
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         place = ".".join(str(_SPELT.get(str(part), part)) for part in problem["loc"])
-        raise ClaimError(f"{where}: {place}: {problem['msg']}") from None
+        raise ScenarioError(f"{where}: {place}: {problem['msg']}") from None
     for name, allowed in _CHOICES.items():
         value = getattr(claim, name)
         if value is not None and value not in allowed:
-            raise ClaimError(f"{where}: {name}: {value!r} is not one of {', '.join(allowed)}")
+            raise ScenarioError(f"{where}: {name}: {value!r} is not one of {', '.join(allowed)}")
     try:
         check(claim)
     except CriterionError as error:
-        raise ClaimError(f"{where}: {error}") from None
+        raise ScenarioError(f"{where}: {error}") from None
     return claim
 
 
@@ -215,7 +214,7 @@ def load_explanations(path: Path, claims: ClaimSet) -> dict[str, str]:
     ids without that of the paper.
 
     Raises:
-        ClaimError: an explanation names no claim, an unknown claim, or a claim of another explanation.
+        ScenarioError: an explanation names no claim, an unknown claim, or a claim of another explanation.
     """
     if not path.exists():
         return {}
@@ -224,8 +223,8 @@ def load_explanations(path: Path, claims: ClaimSet) -> dict[str, str]:
     for table in tomllib.loads(path.read_text(encoding="utf-8")).get("explanation", []):
         for name in table["claims"]:
             if name not in known:
-                raise ClaimError(f"{path.name}: '{name}' is not a claim")
+                raise ScenarioError(f"{path.name}: '{name}' is not a claim")
             if known[name] in found:
-                raise ClaimError(f"{path.name}: {name} is explained twice")
+                raise ScenarioError(f"{path.name}: {name} is explained twice")
             found[known[name]] = " ".join(str(table["why"]).split())
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,15 +9,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from elephan.evaluation import tables
 from elephan.evaluation.criteria import Measurer
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError
+from elephan.evaluation.tables import Table
 from elephan.evaluation.templates import filled
 from elephan.papers import printed
 from elephan.papers.claims import ClaimSet
-from elephan.papers.schema import ExperimentTable, PaperTableBase, cells
+from elephan.papers.schema import ExperimentTable
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.series import flow_curve, throughput_curve
@@ -28,7 +29,7 @@ Whisker = tuple[float, float, float]
 """The median, and the smallest and largest value over the seeds."""
 
 
-class PanelTable(PaperTableBase):
+class PanelTable(Table):
     """A part of a figure, about the runs of one experiment."""
 
     title: str = ""
@@ -49,7 +50,7 @@ class LinesTable(PanelTable):
     log: bool = Field(False, description="true for logarithmic axes")
 
 
-class BarTable(PaperTableBase):
+class BarTable(Table):
     """One bar of each group."""
 
     name: str
@@ -64,7 +65,7 @@ class BarsTable(PanelTable):
     bars: tuple[BarTable, ...]
 
 
-class CurveTable(PaperTableBase):
+class CurveTable(Table):
     """A flow of a run, over time."""
 
     name: str
@@ -80,7 +81,7 @@ class TracesTable(PanelTable):
     published: str = Field("", description="section whose printed throughputs are drawn as dashed lines")
 
 
-class FigureTable(PaperTableBase):
+class FigureTable(Table):
     """``[[figure]]``; its panels are of one kind, and share what ``each`` has."""
 
     id: str
@@ -89,6 +90,21 @@ class FigureTable(PaperTableBase):
     lines: tuple[LinesTable, ...] = ()
     bars: tuple[BarsTable, ...] = ()
     traces: tuple[TracesTable, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shared(cls, stated: dict[str, Any]) -> dict[str, Any]:
+        """Give each panel what ``each`` has."""
+        each = stated.get("each", {})
+        panels = {kind: [each | panel for panel in stated.get(kind, ())] for kind in ("lines", "bars", "traces")}
+        return {name: value for name, value in stated.items() if name != "each"} | panels
+
+
+class FiguresTable(Table):
+    """``figures.toml``."""
+
+    styles: dict[str, int] = Field(default_factory=dict, description="color and marker of each protocol")
+    figure: tuple[FigureTable, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,15 +143,8 @@ def read(path: Path) -> tuple[tuple[FigureTable, ...], dict[str, int]]:
     """The figures and styles of a file; none if there is no file."""
     if not path.exists():
         return (), {}
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return tuple(_figure(**table) for table in tables["figure"]), dict(tables.get("styles", {}))
-
-
-def _figure(each: Mapping[str, Any] | None = None, **table: Any) -> FigureTable:
-    panels = {
-        kind: [{**(each or {}), **panel} for panel in table.get(kind, ())] for kind in ("lines", "bars", "traces")
-    }
-    return FigureTable(**{**table, **panels})
+    found = tables.read(path, FiguresTable)
+    return found.figure, found.styles
 
 
 @dataclass(frozen=True)
@@ -182,7 +191,7 @@ class _Drawing:
         """The runs with the arguments of ``at``, by their arguments."""
         wanted = {**panel.at, **at}
         for part in self._experiment(panel).runs:
-            for cell in cells(part, self.of.claims.lists, quick=self.of.quick):
+            for cell in part.cells(self.of.claims.lists, quick=self.of.quick):
                 if all(key in cell and cell[key] == value for key, value in wanted.items()):
                     yield cell, self.of.scenarios[part.scenario](self.of.setup, **cell)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -14,12 +13,13 @@ from elephan.evaluation.criteria import CriterionError, Measurer
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.measuring import At
+from elephan.evaluation.tables import Grid, listed, read
 from elephan.evaluation.templates import filled
 from elephan.papers import drawing
 from elephan.papers.claims import Claim, ClaimSet, load_claims, load_explanations
 from elephan.papers.paper import Assumption, Beyond, Paper, Variant
-from elephan.papers.schema import ClaimError, ExperimentTable, Grid, PaperTable, VariantTable, cells, listed
-from elephan.scenario import Scenario
+from elephan.papers.schema import ExperimentTable, PaperTable, VariantTable
+from elephan.scenario import Scenario, ScenarioError
 
 if TYPE_CHECKING:
     from elephan.report.figures import Figure
@@ -31,7 +31,7 @@ FILE = "paper.toml"
 @lru_cache(maxsize=16)
 def about(paper_id: str) -> PaperTable:
     """The content of a paper's ``paper.toml``."""
-    return PaperTable(**tomllib.loads((FOLDER / paper_id / FILE).read_text(encoding="utf-8")))
+    return read(FOLDER / paper_id / FILE, PaperTable)
 
 
 @lru_cache(maxsize=16)
@@ -70,7 +70,7 @@ def paper(paper_id: str, quick: bool, code: Code) -> Paper:
     """The paper in a folder; with ``quick``, the same experiments with the reductions of ``[quick]``.
 
     Raises:
-        ClaimError: the files contradict each other or the code.
+        ScenarioError: the files contradict each other or the code.
     """
     table, stated = about(paper_id), claims(paper_id)
     setup = code.setup(**(table.quick.set if quick else {}))
@@ -121,7 +121,7 @@ class Maker:
         scenarios: list[Scenario] = []
         for name in row.experiments:
             if f"{self.paper}.{name}" not in self.claims.experiments:
-                raise ClaimError(f"{FILE}: variant {row.id}: '{name}' is not an experiment")
+                raise ScenarioError(f"{FILE}: variant {row.id}: '{name}' is not an experiment")
             known = self.claims.experiments[f"{self.paper}.{name}"]
             scenarios += self.scenarios(known, other, row.only).values()
         return Variant(row.id, row.title, tuple(scenarios), partial(self.code.measurer, setup=other), row.by_default)
@@ -132,14 +132,14 @@ class Maker:
         limits = {name: listed(values, self.claims.lists) for name, values in (only or {}).items()}
         for runs in row.runs:
             if runs.scenario not in self.code.scenarios:
-                raise ClaimError(f"{row.id}: '{runs.scenario}' is not a scenario of {self.paper}")
-            for cell in cells(runs, self.claims.lists, quick=self.quick):
+                raise ScenarioError(f"{row.id}: '{runs.scenario}' is not a scenario of {self.paper}")
+            for cell in runs.cells(self.claims.lists, quick=self.quick):
                 if any(cell[name] not in limits[name] for name in limits.keys() & cell.keys()):
                     continue
                 scenario = self.code.scenarios[runs.scenario](setup, **cell)
                 label = str(filled(runs.label, self._told(cell) | {"title": scenario.title}))
                 if found.setdefault(label, scenario).hash != scenario.hash:
-                    raise ClaimError(f"{row.id}: two runs have the label '{label}'")
+                    raise ScenarioError(f"{row.id}: two runs have the label '{label}'")
         return found
 
     def _told(self, cell: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def along(paper_id: str, experiment: str, name: str, *, quick: bool = False) -> 
     """The values that the first runs of an experiment have for a name of the grid, in order."""
     stated = claims(paper_id)
     runs = stated.experiments[f"{paper_id}.{experiment}"].runs[0]
-    return tuple(dict.fromkeys(cell[name] for cell in cells(runs, stated.lists, quick=quick)))
+    return tuple(dict.fromkeys(cell[name] for cell in runs.cells(stated.lists, quick=quick)))
 
 
 def scenario_at(

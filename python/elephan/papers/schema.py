@@ -3,40 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from elephan.evaluation.templates import points
-
-
-class ClaimError(ValueError):
-    """A paper's file is wrong; the message names the claim or experiment, and the field."""
+from elephan.evaluation.tables import Grid, GridTable, Lists, Table
 
 
-Grid = dict[str, list[Any] | str]
-"""Values by the name of a placeholder, as a list or as the name of one in ``[lists]``. A key with several names
-(``"first, second"``) has a list of values for each of its points."""
-
-
-class PaperTableBase(BaseModel):
-    """A table of a paper's files: frozen, without extra fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class RunsTable(PaperTableBase):
+class RunsTable(GridTable):
     """``runs`` of an experiment: a kind of scenario, at each point of a grid."""
 
     scenario: str = Field(description="name of a function of the paper's set-up that makes the scenarios")
-    grid: Grid = Field(default_factory=dict, description="arguments that vary; each is combined with all others")
-    quick_grid: Grid = Field(default_factory=dict, description="values of the grid with --quick, if these are fewer")
     fixed: dict[str, Any] = Field(default_factory=dict, alias="with", description="arguments that all runs share")
     label: str = Field("{title}", description="name of a run, unique in its experiment")
 
+    def cells(self, lists: Lists, *, quick: bool = False) -> Iterator[dict[str, Any]]:
+        """The arguments of each run."""
+        return (self.fixed | point for point in self.points(lists, quick=quick))
 
-class ExperimentTable(PaperTableBase):
+
+class ExperimentTable(Table):
     """``[[experiment]]``: the runs of a figure or table of the paper."""
 
     id: str
@@ -46,7 +33,7 @@ class ExperimentTable(PaperTableBase):
     runs: tuple[RunsTable, ...] = Field((), description="what is run; nothing for an experiment that no run stands for")
 
 
-class AssumptionTable(PaperTableBase):
+class AssumptionTable(Table):
     """``[[assumption]]``: a quantity that the paper does not state."""
 
     name: str
@@ -54,7 +41,7 @@ class AssumptionTable(PaperTableBase):
     reason: str
 
 
-class VariantTable(PaperTableBase):
+class VariantTable(Table):
     """``[[variant]]``: another value of what the paper leaves open, with the runs that show its effect."""
 
     id: str
@@ -65,7 +52,7 @@ class VariantTable(PaperTableBase):
     by_default: bool = Field(False, description="true to run it with the paper even if other variants are not run")
 
 
-class QuickTable(PaperTableBase):
+class QuickTable(Table):
     """``[quick]``: the reductions of ``--quick``."""
 
     note: str = Field(description="the reductions, in words")
@@ -73,7 +60,7 @@ class QuickTable(PaperTableBase):
     scales: list[str] = Field(default_factory=list, description="metrics whose values scale with the reductions")
 
 
-class PaperTable(PaperTableBase):
+class PaperTable(Table):
     """``paper.toml``."""
 
     title: str
@@ -83,23 +70,3 @@ class PaperTable(PaperTableBase):
     quick: QuickTable
     assumption: tuple[AssumptionTable, ...] = ()
     variant: tuple[VariantTable, ...] = ()
-
-
-def cells(runs: RunsTable, lists: Mapping[str, Sequence[Any]], *, quick: bool = False) -> Iterator[dict[str, Any]]:
-    """The arguments of each run."""
-    grid = runs.grid | (runs.quick_grid if quick else {})
-    for point in points({key: listed(values, lists) for key, values in grid.items()}):
-        yield runs.fixed | point
-
-
-def listed(values: list[Any] | str, lists: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
-    """The values of a grid that are written there, or in the list that it names.
-
-    Raises:
-        ClaimError: there is no such list.
-    """
-    if not isinstance(values, str):
-        return values
-    if values not in lists:
-        raise ClaimError(f"'{values}' is not one of the lists {', '.join(lists)}")
-    return lists[values]

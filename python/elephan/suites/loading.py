@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
+from elephan.evaluation import tables
 from elephan.evaluation.relations import RELATIONS
 from elephan.evaluation.templates import filled
 from elephan.metrics.registry import find, get, registry
-from elephan.scenario import Scenario, ScenarioError, reading
-from elephan.scenario.errors import join_path
-from elephan.scenario.schema import field_names
+from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.words import hint
 from elephan.suites.drawn import axis_of
-from elephan.suites.schema import TABLES, CriterionTable, CurveTable, EllipseTable, SuiteTable
+from elephan.suites.schema import CriterionTable, CurveTable, EllipseTable, SuiteTable
 from elephan.suites.suite import Subject, Suite
 
 FOLDER = Path(__file__).parent
 FILE = "suite.toml"
-_MOST_BYTES = 4_000_000
 _NOTHING = {"server": ["sh"], "client": ["sh"], "port": 4433}
 _PROBES = {
     "algorithm": Subject("cubic", "cubic"),
@@ -70,34 +65,7 @@ def read(path: Path) -> Suite:
     Raises:
         ScenarioError: the errors of :func:`load`.
     """
-    try:
-        return Suite(SuiteTable(**tomllib.loads(reading.read_text(path, _MOST_BYTES))), path)
-    except FileNotFoundError:
-        raise ScenarioError("no such file; a suite is a folder that has one", source=str(path)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"not TOML: {str(error)[:1].lower()}{str(error)[1:]}", source=str(path)) from None
-    except ValidationError as error:
-        raise _first_problem(error).located(source=str(path)) from None
-    except ScenarioError as error:
-        raise error.located(source=str(path)) from None
-
-
-def _first_problem(error: ValidationError) -> ScenarioError:
-    order = {"extra_forbidden": 0, "elephan": 1}
-    found = min(error.errors(include_url=False), key=lambda problem: order.get(problem["type"], 2))
-    place, kind = found["loc"], found["type"]
-    tables = [TABLES[step] for step in place[:-1] if isinstance(step, str) and step in TABLES]
-    table: type[BaseModel] = tables[-1] if tables else SuiteTable
-    path = join_path(*place)
-    if kind == "extra_forbidden":
-        known = field_names(table)  # type: ignore[arg-type]  # needs the fields of a model only
-        return ScenarioError(f"not a field; {hint(str(place[-1]), known)}", path=path)
-    if kind == "missing":
-        return ScenarioError("missing; it must be written", path=path)
-    message = found["msg"]
-    if kind != "elephan":
-        message = f"{found['input']!r}: {message[:1].lower()}{message[1:]}"
-    return ScenarioError(message, path=path)
+    return Suite(tables.read(path, SuiteTable, "no such file; a suite is a folder that has one"), path)
 
 
 def checked(suite: Suite) -> Suite:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from elephan.evaluation.criteria import Criterion, Margin, Number, number
 from elephan.evaluation.relations import RELATIONS, Allowed
+from elephan.evaluation.tables import GridTable, Table
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import Name, Text, one_of, reported
 
@@ -17,13 +18,6 @@ KINDS = ("lost", "gained", "ratio", "difference")
 OVER = ("mean", "max", "min", "sum")
 PER = ("rtt", "rate")
 JUDGED = ("algorithm", "queue", "program")
-_Value = str | int | float | bool | list[Any] | dict[str, Any]
-
-
-class SuiteTableBase(BaseModel):
-    """A table of a suite file: frozen, without extra fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 def _word(words: tuple[str, ...], noun: str) -> BeforeValidator:
@@ -65,24 +59,18 @@ class CellTable(BaseModel):
         return dict(self.model_extra or {})
 
 
-class ExperimentTable(SuiteTableBase):
+class ExperimentTable(GridTable):
     """``[[experiment]]``: a scenario with placeholders, and the cells that fill them."""
 
     id: Name = Field(description="unique", examples=["beside"])
     title: Text = Field(description="one line", examples=["one flow beside one of a rival"])
     cells: Name | None = Field(None, description="list of cells; one cell without values by default")
-    grid: dict[str, list[_Value]] = Field(
-        default_factory=dict, description="placeholders and their values; each is combined with each cell"
-    )
-    quick_grid: dict[str, list[_Value]] = Field(
-        default_factory=dict, description="values of the grid in a quick evaluation, if these are fewer"
-    )
     scenario: dict[str, Any] = Field(
         description="a scenario as in a scenario file; {algorithm} is the judged algorithm, {rtt} the cell's value"
     )
 
 
-class BaselineTable(SuiteTableBase):
+class BaselineTable(Table):
     """``baseline``: a second run of the same cell and seed, for comparison with the measured value."""
 
     algorithm: Text = Field(description="replaces the judged algorithm", examples=["{rival}"])
@@ -151,7 +139,7 @@ class CriterionTable(Criterion):
         return self.better or ("lower" if math.isinf(self.allowed.low) else "higher")
 
 
-class ObligationTable(SuiteTableBase):
+class ObligationTable(Table):
     """``[[obligation]]``: a requirement that no run can judge, or that the suite's runs do not judge."""
 
     section: Text = Field(description="of the document")
@@ -162,7 +150,7 @@ class ObligationTable(SuiteTableBase):
     reason: Text = Field(description="the reason why it is not judged")
 
 
-class EllipseTable(SuiteTableBase):
+class EllipseTable(Table):
     """``[[ellipse]]``: goodput against delay in an experiment, with an ellipse of the replicates of each cell."""
 
     id: Name = Field(description="unique", examples=["goodput-delay"])
@@ -173,7 +161,7 @@ class EllipseTable(SuiteTableBase):
     goodput: Name = Field("sum_goodput_mbps", description="metric of the y axis, one number for each run")
 
 
-class CurveTable(SuiteTableBase):
+class CurveTable(Table):
     """``[[curve]]``: a metric of an experiment over one value of its cells, with an interval over the replicates."""
 
     id: Name = Field(description="unique", examples=["goodput-buffer"])
@@ -187,7 +175,7 @@ class CurveTable(SuiteTableBase):
     )
 
 
-class SuiteTable(SuiteTableBase):
+class SuiteTable(Table):
     """The whole file."""
 
     id: Name = Field(description="short", examples=["rfc9743"])

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from elephan.evaluation.templates import filled, points
+from elephan.evaluation.templates import filled
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.commands import PROGRAM
 from elephan.scenario.errors import join_path
@@ -125,8 +125,7 @@ class Suite:
             listed.append((row.name, row.values | changed))
         if stated.cells is None:
             listed = [(None, {})]
-        grid = stated.grid | (stated.quick_grid if quick else {})
-        return [_cell(name, values, point) for name, values in listed for point in points(grid)]
+        return [_cell(name, values, point) for name, values in listed for point in stated.points({}, quick=quick)]
 
     def scenario(self, experiment: str, cell: Cell, subject: Subject) -> Scenario:
         """The scenario of a cell with the subject filled in, with the perturbations of replicates.

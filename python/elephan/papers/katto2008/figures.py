@@ -24,7 +24,6 @@ from elephan.papers.katto2008.setup import (
     response,
 )
 from elephan.papers.loading import claims
-from elephan.papers.schema import cells
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 
@@ -137,7 +136,7 @@ def _responses(runs: Evidence, setup: Setup) -> Figure:
         values = hybrid.response_with_timeouts(RESPONSE_LINE, bdp, RESPONSE_RTT_S)
         series.append(Points(f"hybrid, {title}", RESPONSE_LINE.tolist(), values.tolist(), style=style, drawn="line"))
         found: dict[str, list[tuple[float, float]]] = {}
-        for cell in cells(part, stated.lists):
+        for cell in part.cells(stated.lists):
             protocol, run = cell["protocol"], runs.first(response(setup, **cell))
             if run is not None:
                 packets = float(runs.metric(run, "response_pkts_per_rtt")[setup.name(protocol)])

@@ -17,7 +17,6 @@ from elephan.models import abstracted, hybrid
 from elephan.models.cycles import Floats
 from elephan.papers.katto2008.setup import HYBRIDS, PACKET_BYTES, PIPE, TITLES, Setup
 from elephan.papers.loading import along, claims
-from elephan.papers.schema import cells
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 from elephan.scenario import Scenario
@@ -33,7 +32,7 @@ def _cases(experiment: str, part: int = 0) -> tuple[tuple[str, float], ...]:
     """The cases of an experiment with their windows at the loss."""
     stated = claims("katto2008")
     runs = stated.experiments[f"katto2008.{experiment}"].runs[part]
-    return tuple(dict.fromkeys((cell["case"], cell["w"]) for cell in cells(runs, stated.lists)))
+    return tuple(dict.fromkeys((cell["case"], cell["w"]) for cell in runs.cells(stated.lists)))
 
 
 CASES = {1: _cases("M1"), 2: _cases("M2")}

@@ -10,7 +10,6 @@ from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.claims import ClaimSet
 from elephan.papers.loading import claims
-from elephan.papers.schema import cells
 from elephan.papers.weigle2006.measure import REGIONS, boundaries, certain_regions
 from elephan.papers.weigle2006.setup import LATE_S, MEASURE_S, PAIRS, TITLES, Pair, Setup
 from elephan.report.figures import BarGroup, Figure, PairBar, PairBars, Panel, Traces
@@ -42,7 +41,7 @@ def figures(runs: Evidence, setup: Setup) -> Sequence[Figure]:
     if asymmetry is not None:
         found.append(asymmetry)
     for name in CAPTIONS:
-        points = [cell for part in stated.experiments[name].runs for cell in cells(part, stated.lists)]
+        points = [cell for part in stated.experiments[name].runs for cell in part.cells(stated.lists)]
         cases = [((cell["first"], cell["second"]), cell.get("start2_s", LATE_S)) for cell in points]
         panels = list(_panels(runs, setup, cases))
         if panels:

@@ -1,0 +1,123 @@
+"""The tables of papers' and suites' files: how they are read, and the grids of their experiments."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from elephan.evaluation.templates import points
+from elephan.scenario import ScenarioError, reading
+from elephan.scenario.errors import join_path
+from elephan.scenario.words import hint
+
+_MOST_BYTES = 4_000_000
+Lists = Mapping[str, Sequence[Any]]
+"""Lists of values that grids name."""
+
+
+class Table(BaseModel):
+    """A table of a file: frozen, without extra fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+Grid = dict[str, list[Any] | str]
+"""Values by the name of a placeholder, as a list or as the name of one. A key with several names (``"first, second"``)
+has a list of values for each of its points."""
+
+
+class GridTable(Table):
+    """A table whose runs are at the points of a grid."""
+
+    grid: Grid = Field(
+        default_factory=dict, description="placeholders and their values; each is combined with each cell"
+    )
+    quick_grid: Grid = Field(
+        default_factory=dict, description="values of the grid in a quick evaluation, if these are fewer"
+    )
+
+    def points(self, lists: Lists, *, quick: bool) -> Iterator[dict[str, Any]]:
+        """The values of the placeholders at each point."""
+        grid = self.grid | (self.quick_grid if quick else {})
+        yield from points({key: listed(values, lists) for key, values in grid.items()})
+
+
+def listed(values: list[Any] | str, lists: Lists) -> Sequence[Any]:
+    """The values of a grid that are written there, or in the list that it names.
+
+    Raises:
+        ScenarioError: there is no such list.
+    """
+    if not isinstance(values, str):
+        return values
+    if values not in lists:
+        known = f"is not one of the lists {', '.join(lists)}" if lists else "is not a list of values"
+        raise ScenarioError(f"'{values}' {known}")
+    return lists[values]
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def read(path: Path, table: type[_Model], missing: str = "no such file") -> _Model:
+    """The tables of a file.
+
+    Raises:
+        ScenarioError: there is no such file, or it has a mistake; the message has the field and a suggestion.
+    """
+    try:
+        return made(table, tomllib.loads(reading.read_text(path, _MOST_BYTES)))
+    except FileNotFoundError:
+        raise ScenarioError(missing, source=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"not TOML: {str(error)[:1].lower()}{str(error)[1:]}", source=str(path)) from None
+    except ScenarioError as error:
+        raise error.located(source=str(path)) from None
+
+
+def made(table: type[_Model], values: Mapping[str, Any]) -> _Model:
+    """A table with the given values.
+
+    Raises:
+        ScenarioError: a field is missing, unknown or wrong.
+    """
+    try:
+        return table(**values)
+    except ValidationError as error:
+        raise _first_problem(error, table) from None
+
+
+def _first_problem(error: ValidationError, table: type[BaseModel]) -> ScenarioError:
+    order = {"extra_forbidden": 0, "elephan": 1}
+    found = min(error.errors(include_url=False), key=lambda problem: order.get(problem["type"], 2))
+    place, kind = found["loc"], found["type"]
+    path = join_path(*place)
+    if kind == "extra_forbidden":
+        known = [field.alias or name for name, field in _inner(table, place).model_fields.items()]
+        return ScenarioError(f"not a field; {hint(str(place[-1]), known)}", path=path)
+    if kind == "missing":
+        return ScenarioError("missing; it must be written", path=path)
+    message = found["msg"]
+    if kind != "elephan":
+        message = f"{found['input']!r}: {message[:1].lower()}{message[1:]}"
+    return ScenarioError(message, path=path)
+
+
+def _inner(table: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel]:
+    """The table within ``table`` whose field is at a place."""
+    for step in place[:-1]:
+        fields = {field.alias or name: field for name, field in table.model_fields.items()}
+        if step in fields:
+            table = next(_tables(fields[str(step)].annotation), table)
+    return table
+
+
+def _tables(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _tables(part)
