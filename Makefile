@@ -16,7 +16,7 @@ help:
 
 # make setup   installs dependencies and builds the engine into .venv; as root on Debian, installs clang and others for the kernel backend
 # A checkout builds the programs of the backends and the page when they are first used; from then on the setup keeps them up to date.
-PROGRAMS := $(addprefix python/elephan/bin/elephan-,wire quic linux guest)
+PROGRAMS := $(addprefix python/elephan/bin/elephan-,wire quic linux guest counter.so)
 PAGE := python/elephan/web/built/engine.wasm.gz
 setup: $(VENV)/.engine $(VENV)/.kernel $(wildcard $(PROGRAMS)) $(wildcard $(PAGE))
 

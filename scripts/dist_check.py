@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 IN_BOTH = ("elephan/web/built/engine.wasm.gz", "elephan/web/built/play.js", "elephan/web/built/worker.js")
 IN_WHEEL = (*IN_BOTH, "elephan/demo.toml", "elephan/web/play.html", "elephan/web/lessons.toml")
-PROGRAMS = {"x86_64": ("wire", "guest", "quic", "linux"), "aarch64": ("wire", "quic")}
+PROGRAMS = {"x86_64": ("wire", "guest", "quic", "linux", "counter.so"), "aarch64": ("wire", "quic")}
 """Programs by processor. Those of ``--on linux`` are for x86 only, because User Mode Linux is."""
 
 MANUAL = "data/share/man/man1/elephan.1"

@@ -346,6 +346,26 @@ def test_a_run_that_does_not_repeat_says_what_differs_first(tmp_path: Path, does
 
 
 @guest
+def test_the_cycle_counter_is_the_time_of_the_guest(tmp_path: Path) -> None:
+    made = scenario(tmp_path)
+    looks = """import time
+times = [rdtsc() for _ in range(1000)]
+print(times[0] - time.clock_gettime_ns(time.CLOCK_MONOTONIC), sum(a >= b for a, b in zip(times, times[1:])))
+time.sleep(0.25)
+print(rdtsc() - times[0])
+"""
+    (tmp_path / "client.py").write_text(READS + looks)
+    found = elephan.run(
+        Scenario.from_toml(made.to_toml()), on="linux", store=Store(tmp_path / "store"), allow_programs=True,
+        check_repeat=True,
+    )  # fmt: skip
+    told = found.manifest["engine_summary"]["programs"][0]["outputs"]["client.out"].split()
+    offset_ns, standing, later_ns = map(int, told)
+    assert (abs(offset_ns) < 1e6, standing) == (True, 0)
+    assert later_ns == pytest.approx(250e6, rel=1e-3)
+
+
+@guest
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_openssl_does_not_draw_from_the_processor(tmp_path: Path) -> None:
     made = run(scenario(tmp_path, {"client": ["openssl", "version", "-c"]}), tmp_path / "store")

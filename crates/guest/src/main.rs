@@ -70,6 +70,7 @@ fn launch() -> String {
     if verb != "launch" || parent.is_none() {
         return "usage: elephan-guest launch PARENT PROGRAM [ARGUMENT...]".into();
     }
+    sys::allow_counter();
     if let Err(error) = sys::die_with_parent() {
         return error.to_string();
     }

@@ -8,7 +8,8 @@
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 
@@ -20,6 +21,9 @@ const ACK: u32 = 0;
 const START: u32 = 1;
 const WAIT: u32 = 3;
 const RUN: u32 = 6;
+
+/// Name of the schedule in the guest's folder.
+const PAGE: &str = "schedule";
 
 /// Offsets in `struct um_timetravel_schedshm`.
 const VERSION: u64 = 0;
@@ -70,6 +74,8 @@ impl Clock {
         this.put(FIRST_CLIENT + CAPABILITIES, SHARES_TIME)?;
         this.put(RUNNING, GUEST)?;
         this.put(FREE_UNTIL, 0_u64)?;
+        // For the counter of the programs' processor (crates/counter), if there are programs.
+        symlink(format!("/proc/{}/fd/{}", std::process::id(), this.file.as_raw_fd()), PAGE)?;
         Ok(this)
     }
 

@@ -51,8 +51,8 @@ class LinuxBackend(Backend):
         return type("PatchedLinux", (cls,), {"name": f"{cls.name}+{word}", "patch": changes.kept_patch(word)})
 
     def version(self) -> str:
-        """The package's version, and digests of the guest's program, the path's program, the Python code of the backend
-        and the kernels.
+        """The package's version, and digests of the programs of guest and path, the counter, the Python code of the
+        backend and the kernels.
 
         A patch and a C file do not change the version: the digest of a patch is in the backend's name, and the digest
         of a C file is in the scenario.
@@ -213,7 +213,7 @@ def _engine_bytes(plan: Plan) -> int:
 
 @lru_cache(maxsize=1)
 def _program_digest() -> str:
-    paths = [path for path in (guest.program(), guest.path_program()) if path is not None]
+    paths = [path for path in (guest.program(), guest.path_program(), guest.counter()) if path is not None]
     return _digest(paths) if paths else "none"
 
 

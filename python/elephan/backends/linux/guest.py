@@ -43,6 +43,11 @@ PATH_ENVIRONMENT = "ELEPHAN_LINUX_PATH"
 """Environment variable with the path of the program that simulates the path outside a guest, if it is not the
 package's."""
 
+COUNTER = "elephan-counter.so"
+"""Library that gives programs the processor's cycle counter in virtual time."""
+COUNTER_ENVIRONMENT = "ELEPHAN_COUNTER"
+"""Environment variable with the path of this library, if it is not the package's."""
+
 HUNG_S = 30.0
 """Processor time without progress after which a guest counts as hung, s."""
 
@@ -94,6 +99,11 @@ def program() -> Path | None:
 def path_program() -> Path | None:
     """The program that simulates the path outside a guest: ``$ELEPHAN_LINUX_PATH``, or the package's."""
     return parts.program(PATH_PROGRAM, PATH_ENVIRONMENT)
+
+
+def counter() -> Path | None:
+    """The library of the programs' cycle counter: ``$ELEPHAN_COUNTER``, or the package's."""
+    return parts.program(COUNTER, COUNTER_ENVIRONMENT)
 
 
 def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | None = None) -> Log:
@@ -209,6 +219,8 @@ def _root(plan: Plan, first: Path) -> Iterator[Path]:
         (folder / "root" / "plan.json").write_text(json.dumps(plan.document), encoding="utf-8")
         if plan.outside:
             (folder / "spec.json").write_text(json.dumps(plan.engine_form), encoding="utf-8")
+        if plan.programs:
+            shutil.copy(required(counter(), COUNTER), folder / COUNTER)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -242,15 +254,17 @@ def _started(
     plan: Plan, kernel: Kernel, first: Path, folder: Path, *, capture: bool
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start the guest's process; at the end of the context this process and all its children are ended."""
+    # In the guest's folder, since the loader divides the list at spaces and colons of a path.
+    preloaded = [str(kernel.folder / SEEDED), *([f"./{COUNTER}"] if plan.programs else [])]
     environment = {
-        "LD_PRELOAD": str(kernel.folder / SEEDED), "ELEPHAN_GUEST_SEED": str(plan.form.seed), "HOME": "/", "PATH": "/",
+        "LD_PRELOAD": ":".join(preloaded), "ELEPHAN_GUEST_SEED": str(plan.form.seed), "HOME": "/", "PATH": "/",
     }  # fmt: skip
     words = [str(kernel.folder / BINARY), *arguments(plan)]
     with contextlib.ExitStack() as stack:
         if plan.outside:
             processor = stack.enter_context(_processor(folder.parent))
             words = _behind_path(plan, words, environment, first, folder, processor, capture=capture)
-            environment = {"PATH": "/"}
+            environment = {"PATH": "/"} | ({"LD_PRELOAD": f"./{COUNTER}"} if plan.programs else {})
         words = [str(first), "launch", str(os.getpid()), *words]
         with (folder / "console").open("wb") as console:
             process = subprocess.Popen(
