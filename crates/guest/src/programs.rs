@@ -26,6 +26,8 @@ const LOOK_NS: u64 = 1_000_000;
 const READY_WITHIN_NS: u64 = 10_000_000_000;
 /// Date at which servers start: 1 January 2026, 0:00 UTC, s since 1970.
 const DATE: i64 = 1_767_225_600;
+/// Time from the end of the last client to the SIGTERM of its server, ns: the server hears of the end, and writes its logs.
+const LINGER_NS: u64 = 1_000_000_000;
 /// Time from SIGTERM to SIGKILL, ns.
 const GRACE_NS: u64 = 1_000_000_000;
 /// Longest end of an output that an error quotes, bytes.
@@ -37,6 +39,8 @@ struct Process {
     /// Becomes readable when the process ends.
     ended: OwnedFd,
     status: Option<ExitStatus>,
+    /// Time at which the process gets SIGTERM, ns.
+    term_ns: Option<u64>,
     /// Time at which SIGKILL follows a SIGTERM, ns.
     kill_ns: Option<u64>,
     output: PathBuf,
@@ -66,6 +70,8 @@ struct One<'a> {
 pub struct Programs<'a> {
     all: Vec<One<'a>>,
     zero_ns: u64,
+    /// Time at which the date was [`DATE`], ns.
+    dated_ns: u64,
 }
 
 impl<'a> Programs<'a> {
@@ -81,13 +87,15 @@ impl<'a> Programs<'a> {
             ended_ns: None,
             stopped: false,
         };
-        let mut this = Self { all: plan.programs.iter().enumerate().map(one).collect(), zero_ns: u64::MAX };
+        let mut this =
+            Self { all: plan.programs.iter().enumerate().map(one).collect(), zero_ns: u64::MAX, dated_ns: 0 };
         if this.all.is_empty() {
             return Ok(this);
         }
         view::build(plan)?;
         // A guest begins in 1970, when no certificate is valid.
         sys::set_date(DATE).map_err(at("the date"))?;
+        this.dated_ns = sys::now_ns();
         for number in 0..this.all.len() {
             if this.all[number].program.server.is_some() {
                 let server = this.spawn(number, Role::Server, path, set)?;
@@ -143,13 +151,15 @@ impl<'a> Programs<'a> {
         let (output, errors) = (view::outputs(&place, "out"), view::outputs(&place, "err"));
         let mut command = Command::new("/init");
         command.arg("confined").arg(view::own_folder(&place)).args(words);
-        command.env_clear().envs(view::ENVIRONMENT).envs(&program.environment);
+        let own = view::own_folder(&place);
+        let stated = program.environment.iter().map(|(name, text)| (name, text.replace("{dir}", &own)));
+        command.env_clear().envs(view::ENVIRONMENT).envs(stated);
         command.stdin(view::nothing()?).stdout(File::create(&output)?).stderr(File::create(&errors)?).process_group(0);
         let child = command.spawn().map_err(at(format!("program '{}'", program.name)))?;
         let ended = sys::process(child.id())?;
         let key = FIRST_KEY + 2 * number as u64 + u64::from(role == Role::Client);
         sys::watch(set, &ended, EventFlags::IN, key)?;
-        Ok(Process { child, ended, status: None, kill_ns: None, output, errors })
+        Ok(Process { child, ended, status: None, term_ns: None, kill_ns: None, output, errors })
     }
 
     /// Next time at which something is due, ns.
@@ -162,6 +172,10 @@ impl<'a> Programs<'a> {
         for number in 0..self.all.len() {
             let one = &mut self.all[number];
             for process in [&mut one.server, &mut one.client].into_iter().flatten() {
+                if process.status.is_none() && process.term_ns.is_some_and(|term_ns| now_ns >= term_ns) {
+                    process.term_ns = None;
+                    process.end(now_ns)?;
+                }
                 if process.status.is_none() && process.kill_ns.is_some_and(|kill_ns| now_ns >= kill_ns) {
                     sys::signal(process.child.id(), Signal::KILL)?;
                     process.kill_ns = None;
@@ -176,7 +190,9 @@ impl<'a> Programs<'a> {
             let due = one.program.stop_ns.is_some_and(|stop_ns| now_ns >= self.zero_ns.saturating_add(stop_ns));
             if due && !one.stopped {
                 one.stopped = true;
-                end(&mut one.client, now_ns)?;
+                if let Some(client) = &mut one.client {
+                    client.end(now_ns)?;
+                }
             }
         }
         Ok(())
@@ -226,8 +242,11 @@ impl<'a> Programs<'a> {
 
     fn end_servers(&mut self, now_ns: u64) -> io::Result<()> {
         for number in 0..self.all.len() {
-            if !self.is_needed(number) {
-                end(&mut self.all[number].server, now_ns)?;
+            if self.is_needed(number) {
+                continue;
+            }
+            if let Some(server) = &mut self.all[number].server {
+                server.term_ns.get_or_insert(now_ns + LINGER_NS);
             }
         }
         Ok(())
@@ -245,6 +264,8 @@ impl<'a> Programs<'a> {
             let code = |process: &Option<Process>| process.as_ref().and_then(|p| p.status).map(told);
             found.push(json!({
                 "name": one.program.name,
+                // Time of the run at which the date was the first second of 2026.
+                "dated_ns": self.dated_ns as i64 - self.zero_ns as i64,
                 "started_ns": one.started_ns,
                 "ended_ns": one.ended_ns.filter(|_| !one.stopped),
                 "client": code(&one.client),
@@ -264,13 +285,22 @@ impl One<'_> {
     fn next_ns(&self, zero_ns: u64) -> Option<u64> {
         let start = self.started_ns.is_none().then(|| zero_ns.saturating_add(self.start_ns));
         let stop = self.program.stop_ns.filter(|_| !self.stopped && self.ended_ns.is_none());
-        let kills = [&self.server, &self.client].into_iter().flatten().filter(|process| process.status.is_none());
-        let kills = kills.filter_map(|process| process.kill_ns);
+        let alive = [&self.server, &self.client].into_iter().flatten().filter(|process| process.status.is_none());
+        let kills = alive.flat_map(|process| [process.term_ns, process.kill_ns]).flatten();
         start.into_iter().chain(stop.map(|stop_ns| zero_ns.saturating_add(stop_ns))).chain(kills).min()
     }
 }
 
 impl Process {
+    /// Ends the process, if it has not ended: SIGTERM now, and SIGKILL later.
+    fn end(&mut self, now_ns: u64) -> io::Result<()> {
+        if self.status.is_some() || self.kill_ns.is_some() {
+            return Ok(());
+        }
+        self.kill_ns = Some(now_ns + GRACE_NS);
+        sys::signal(self.child.id(), Signal::TERM)
+    }
+
     /// The last line that the process printed, of its errors if there are any.
     fn last_line(&self) -> String {
         let line = |path: &FilePath| {
@@ -281,16 +311,6 @@ impl Process {
         };
         line(&self.errors).or_else(|| line(&self.output)).unwrap_or_else(|| "it printed nothing".to_owned())
     }
-}
-
-/// Ends a process: SIGTERM now, and SIGKILL later.
-fn end(process: &mut Option<Process>, now_ns: u64) -> io::Result<()> {
-    let Some(process) = process.as_mut().filter(|process| process.status.is_none()) else { return Ok(()) };
-    if process.kill_ns.is_none() {
-        process.kill_ns = Some(now_ns + GRACE_NS);
-        sys::signal(process.child.id(), Signal::TERM)?;
-    }
-    Ok(())
 }
 
 /// The end of a process in words.

@@ -48,7 +48,7 @@ const DEVICES: [(&str, u32, u32); 5] =
 /// Size of all that programs write.
 const SIZE: &str = "size=128m,nr_inodes=16384,mode=755";
 /// Largest file of a program that is kept after the run, bytes.
-const KEPT_BYTES: u64 = 16 << 20;
+const KEPT_BYTES: u64 = 64 << 20;
 /// Largest number of files of a host that are kept.
 const KEPT_FILES: usize = 64;
 

@@ -131,6 +131,12 @@ pub struct Connection {
     ports: [u16; 2],
     /// The device that sent the first packet: 0 is the senders', 1 the receivers'.
     opened_by: usize,
+    /// Destination of the first packet of QUIC, by which programs name a connection in their logs; empty if there is none.
+    original_id: String,
+    /// Time at which its first packet arrived, ns.
+    reached_ns: Option<u64>,
+    /// Largest payload of a datagram from the senders, bytes.
+    largest_payload: u64,
     /// Times of the first and of the last packet, ns.
     first_ns: u64,
     last_ns: u64,
@@ -184,6 +190,8 @@ struct Header {
     tcp: Option<(u32, u64, Option<u32>)>,
     /// Form of a packet of QUIC.
     quic: Option<spin::Form>,
+    /// Destination of a packet of QUIC with a long header, in hexadecimal.
+    original_id: String,
 }
 
 fn header(frame: &[u8]) -> Option<Header> {
@@ -205,6 +213,7 @@ fn header(frame: &[u8]) -> Option<Header> {
                 marked,
                 tcp: Some((tcp.sequence_number(), length, acked)),
                 quic: None,
+                original_id: String::new(),
             })
         }
         TransportSlice::Udp(udp) => Some(Header {
@@ -215,6 +224,7 @@ fn header(frame: &[u8]) -> Option<Header> {
             marked,
             tcp: None,
             quic: spin::form(udp.payload()),
+            original_id: spin::destination(udp.payload()),
         }),
         _ => None,
     }
@@ -242,6 +252,9 @@ impl Connections {
                 protocol: if header.protocol == 6 { "tcp" } else { "udp" },
                 ports,
                 opened_by: from,
+                original_id: header.original_id.clone(),
+                reached_ns: None,
+                largest_payload: 0,
                 first_ns: now_ns,
                 last_ns: now_ns,
                 directions: [Direction::new(measured), Direction::new(measured)],
@@ -336,6 +349,9 @@ impl Direction {
 
 impl Connection {
     fn sent(&mut self, now_ns: u64, from: usize, header: &Header) {
+        if from == 0 {
+            self.largest_payload = self.largest_payload.max(header.payload);
+        }
         let direction = &mut self.directions[from];
         direction.sent_packets += 1;
         direction.sent_bytes += header.bytes;
@@ -358,6 +374,9 @@ impl Connection {
     }
 
     fn arrived(&mut self, now_ns: u64, sent_ns: u64, from: usize, header: &Header) {
+        if from == self.opened_by {
+            self.reached_ns.get_or_insert(now_ns);
+        }
         let direction = &mut self.directions[from];
         direction.packets += 1;
         direction.bytes += header.bytes;

@@ -36,6 +36,13 @@ pub fn form(payload: &[u8]) -> Option<Form> {
     matches!(version, 1 | 0x6b33_43cf | 0xff00_0000..=0xff00_00ff).then_some(Form::Long)
 }
 
+/// Destination connection id of a first packet with a long header, in hexadecimal; empty for any other packet.
+pub fn destination(payload: &[u8]) -> String {
+    let id = || payload.get(6..6 + usize::from(*payload.get(5)?));
+    let id = if form(payload) == Some(Form::Long) { id().unwrap_or_default() } else { &[] };
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The spin bit of the packets that one host sends.
 #[derive(Clone, Debug, Default)]
 pub struct Spin {
@@ -107,6 +114,8 @@ mod tests {
         assert_eq!(form(&[0x61]), Some(Form::Short(true)));
         assert_eq!(form(&[0x40]), Some(Form::Short(false)));
         assert_eq!((form(&[0x20]), form(&[])), (None, None));
+        assert_eq!(destination(&[0xc3, 0, 0, 0, 1, 2, 0xab, 0x0c, 0]), "ab0c");
+        assert_eq!((destination(&[0xc3, 0, 0, 0, 1, 2, 0xab]), destination(&[0x40])), (String::new(), String::new()));
         let mut other = Spin::default();
         assert_eq!(other.sent(Form::Short(true), 1).or(other.sent(Form::Short(false), 2)), None);
         assert!(!other.is_used(0));

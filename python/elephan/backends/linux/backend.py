@@ -25,7 +25,7 @@ from elephan.scenario.errors import one_line
 from elephan.version import __version__
 
 _DIGEST_DIGITS = 12
-_RULES = ("buffers", "changes", "guest", "modules", "plan", "programs", "queues", "tables", "twins")
+_RULES = ("buffers", "changes", "guest", "modules", "plan", "programs", "qlogs", "queues", "tables", "twins")
 """Modules of this folder whose code decides results."""
 
 
@@ -140,9 +140,9 @@ class LinuxBackend(Backend):
         if not plan.outside:
             summary["segments_delivered"] = int(found["flows"]["segments_delivered"].sum())
             return RawResult(dict(found), summary)
-        connections = Connections(plan.form, log.connections, log.result["programs"], plan.sample_times_ns)
+        connections = Connections(plan.form, log.connections, log.result["programs"], log.qlogs, plan.sample_times_ns)
         found = beside(plan, found, connections, log.tables)
-        summary["warnings"] = [*summary["warnings"], *connections.warnings()]
+        summary["warnings"] = [*summary["warnings"], *connections.warnings(), *log.complaints]
         summary = log.totals | summary | {name: log.totals[name] for name in ("conservation", "links")}
         # The row of a program has the sums of its connections.
         names = [flow.name for flow in plan.form.flows]

@@ -23,6 +23,7 @@ import psutil
 
 from elephan import parts
 from elephan.backends.base import Cancelled, Progress
+from elephan.backends.linux import qlogs
 from elephan.backends.linux.kernels import BINARY, SEEDED, Kernel, cache
 from elephan.backends.linux.plan import Plan
 from elephan.backends.linux.programs import OUTPUT_BYTES
@@ -78,6 +79,8 @@ class Log:
         outputs: outputs of programs, by ``number/role.stream``.
         files: files that programs left in their folders: for each program's number, size and SHA-256 by
             ``role/name``.
+        qlogs: logs that programs wrote.
+        complaints: sentences on logs that cannot be read.
     """
 
     words: bytes
@@ -89,6 +92,8 @@ class Log:
     connections: list[dict[str, Any]] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
     files: dict[int, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    qlogs: qlogs.Logs = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
 
 
 def program() -> Path | None:
@@ -138,7 +143,10 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | 
             return log
         connections = json.loads((folder / "connections.json").read_text(encoding="utf-8"))
         kept = root / "programs"
-        return dataclasses.replace(log, connections=connections, outputs=_outputs(kept), files=_files(kept))
+        logs, complaints = qlogs.of_folder(kept)
+        return dataclasses.replace(
+            log, connections=connections, outputs=_outputs(kept), files=_files(kept), qlogs=logs, complaints=complaints
+        )
 
 
 def required(found: Path | None, name: str) -> Path:

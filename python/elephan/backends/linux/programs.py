@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from elephan.backends.linux import qlogs
 from elephan.rates import rate_mbps
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.form import Spec
@@ -21,8 +22,11 @@ CLOCK = ["elephan_patience=100", "elephan_step=1000"]
 OUTPUT_BYTES = 64_000
 """Length of an output that is kept with a run: its beginning and its end."""
 _SENDERS, _RECEIVERS = 0, 1
+_DATE_S = 1_767_225_600
+"""Date at which servers start (crates/guest, programs.rs)."""
 _PS_PER_NS = 1000
 _NS_PER_S = 1e9
+_NS_PER_MS = 1e6
 _RTTS = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms")
 _INSIDE = ("loss_events", "ecn_events", "timeouts", "spurious_retransmits")
 """Counts that a program alone knows."""
@@ -122,19 +126,65 @@ class Connections:
         form: the scenario's canonical form.
         found: the connections, as the path's program has written them.
         ended: the outcome of each program, as the guest has written it.
+        logs: what the programs wrote about their connections.
         times_ns: the sample times.
     """
 
     def __init__(
-        self, form: Spec, found: list[dict[str, Any]], ended: list[dict[str, Any]], times_ns: Sequence[int]
+        self,
+        form: Spec,
+        found: list[dict[str, Any]],
+        ended: list[dict[str, Any]],
+        logs: qlogs.Logs,
+        times_ns: Sequence[int],
     ) -> None:
         self._form, self._times_ns = form, list(times_ns)
         self._ended = dict(zip(positions(form), ended, strict=True))
         self._of = {i: [one for one in found if one["flow"] == i] for i in positions(form)}
+        self._logs, self._unmatched = self._matched(logs)
+
+    def _matched(self, logs: qlogs.Logs) -> tuple[dict[int, _Told], list[str]]:
+        """The logs of the connections whose data they send, by the identity of the connection, and complaints."""
+        order = list(self._of)
+        found: dict[int, _Told] = {}
+        complaints = []
+        pools: dict[tuple[int, str], list[dict[str, Any]]] = {}
+        for number, i in enumerate(order):
+            program = self._form.flows[i].program
+            assert program is not None
+            if not program.client_sends and program.server_of is not None:
+                number = _number_of(self._form, order, program.server_of)
+            role = "client" if program.client_sends else "server"
+            pools.setdefault((number, role), []).extend(one for one in self._of[i] if one["protocol"] == "udp")
+        for (number, role), connections in pools.items():
+            waiting = list(connections)
+            nameless = []
+            for log in logs.get((number, role), ()):
+                named = [one for one in waiting if log.group and one["original_id"] == log.group]
+                waiting = [one for one in waiting if one not in named]
+                found |= {id(one): self._told(one, log, number, role) for one in named}
+                nameless += [] if named else [log]
+            # A log without the id of its connection is of the only one, or their orders are the same.
+            if len(nameless) == len(waiting) and (len(waiting) == 1 or not any(log.group for log in nameless)):
+                found |= {
+                    id(one): self._told(one, log, number, role) for one, log in zip(waiting, nameless, strict=True)
+                }
+            elif any(log.metrics for log in nameless):
+                name = self._form.flows[order[number]].name
+                complaints.append(f"{name}: {len(nameless)} of its qlogs belong to no connection that the path knows")
+        return found, complaints
+
+    def _told(self, one: dict[str, Any], log: qlogs.Log, number: int, role: str) -> _Told:
+        if log.dated:
+            dated_ns = list(self._ended.values())[number]["dated_ns"]
+            return _Told(log, dated_ns - _DATE_S * 10**9, one["largest_payload"])
+        # A log counts from the moment at which its end knows of the connection.
+        zero_ns = one["first_ns"] if role == "client" else one["reached_ns"]
+        return _Told(log, zero_ns or 0, one["largest_payload"])
 
     def warnings(self) -> list[str]:
         """One sentence on each program whose data went against the direction of its path."""
-        found = []
+        found = list(self._unmatched)
         for i, connections in self._of.items():
             along, against = (sum(one["directions"][way]["payload"] for one in connections) for way in (0, 1))
             if against > along:
@@ -196,7 +246,10 @@ class Connections:
 
         # Distributions of several connections are not kept together.
         alone = ways[0] if len(ways) == 1 else {}
-        rtts, delays = alone.get("rtt_ms") or [None] * 5, alone.get("delay_ms") or [None] * 5
+        told = [self._logs.get(id(one)) for one in connections]
+        own = _of_logs(told, measure.from_ps // _PS_PER_NS, measure.to_ps // _PS_PER_NS)
+        rtts, delays = alone.get("rtt_ms") or own.pop("rtts", [None] * 5), alone.get("delay_ms") or [None] * 5
+        own.pop("rtts", None)
         started_s = None if started_ns is None else started_ns / _NS_PER_S
         return {
             "name": name,
@@ -217,6 +270,7 @@ class Connections:
             "marked_segments": total("marked"),
             "receive_window_limited_fraction": None,
             "completion_s": None if ended_ns is None or started_ns is None else (ended_ns - started_ns) / _NS_PER_S,
+            **own,
         }
 
     def samples(self) -> pl.DataFrame:
@@ -229,19 +283,47 @@ class Connections:
             whole = _Series.of_all(series, len(self._times_ns))
             name = self._form.flows[i].name
             of_tcp = [one["protocol"] == "tcp" for one in connections]
-            frames += [self._samples_of(name, whole, is_tcp=all(of_tcp))]
+            told = [self._of_log(one) for one in connections]
+            alone = told[0] if len(told) == 1 else {}
+            frames += [self._samples_of(name, whole, is_tcp=all(of_tcp), own=alone)]
             frames += [
-                self._samples_of(f"{name}/{number}", own, is_tcp=is_tcp)
-                for number, (own, is_tcp) in enumerate(zip(series, of_tcp, strict=True), 1)
+                self._samples_of(f"{name}/{number}", one, is_tcp=is_tcp, own=own)
+                for number, (one, is_tcp, own) in enumerate(zip(series, of_tcp, told, strict=True), 1)
             ]
         return pl.concat(frames).with_columns(pl.col("flow").cast(pl.Categorical))
 
-    def _samples_of(self, name: str, series: _Series, *, is_tcp: bool) -> pl.DataFrame:
+    def _of_log(self, one: dict[str, Any]) -> dict[str, list[Any]]:
+        """Columns of ``samples`` that a connection's log has."""
+        told = self._logs.get(id(one))
+        if told is None:
+            return {}
+        seen = qlogs.at_times(told.log, [told.ms(at_ns) for at_ns in self._times_ns])
+        ended = [at_ns > one["last_ns"] for at_ns in self._times_ns]
+        columns = list(zip(*seen.values, strict=True))
+
+        def scaled(column: int, unit: float) -> list[float | None]:
+            known = zip(columns[column], ended, strict=True)
+            return [None if value is None or is_over else value / unit for value, is_over in known]
+
+        flying = [None if value is None else round(value) for value in scaled(1, told.payload)]
+        found: dict[str, list[Any] | None] = {
+            "cwnd": scaled(0, told.payload),
+            "in_flight": flying,
+            "ssthresh": scaled(2, told.payload),
+            "srtt_s": scaled(3, 1e3),
+            "rtt_s": scaled(4, 1e3),
+            "retransmits": seen.lost,
+            "loss_events": seen.events,
+            "ecn_events": seen.marks,
+        }
+        return {name: values for name, values in found.items() if values is not None and set(values) != {None}}
+
+    def _samples_of(self, name: str, series: _Series, *, is_tcp: bool, own: Mapping[str, list[Any]]) -> pl.DataFrame:
         import polars as pl
 
         rows, unsigned, real = len(self._times_ns), pl.UInt64, pl.Float64
         nothing, uncounted = (pl.Series([None] * rows, dtype=kind) for kind in (real, unsigned))
-        return pl.DataFrame(
+        table = pl.DataFrame(
             {
                 "time_s": [time / _NS_PER_S for time in self._times_ns],
                 "flow": [name] * rows,
@@ -256,6 +338,55 @@ class Connections:
                 **dict.fromkeys(("loss_events", "ecn_events", "timeouts"), uncounted),
             }
         )
+        return table.with_columns(pl.Series(name, values, dtype=table.schema[name]) for name, values in own.items())
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A log of a connection.
+
+    Attributes:
+        log: the log.
+        zero_ns: the run's time at which the log's times are 0.
+        payload: largest payload of a datagram, bytes: a segment.
+    """
+
+    log: qlogs.Log
+    zero_ns: int
+    payload: int
+
+    def ms(self, at_ns: int) -> float:
+        """A time of the run as the log's, ms."""
+        return (at_ns - self.zero_ns) / _NS_PER_MS
+
+
+def _of_logs(told: Sequence[_Told | None], from_ns: int, to_ns: int) -> dict[str, Any]:
+    """Columns of ``flows`` that the logs of one or several connections have; empty if one has no log."""
+    known = [one for one in told if one is not None]
+    if not known or len(known) < len(told):
+        return {}
+    found: dict[str, Any] = {"retransmits": sum(len(one.log.lost_ms) for one in known)}
+    for name, times in (
+        ("loss_events", [one.log.events_ms for one in known]), ("ecn_events", [one.log.marks_ms for one in known]),
+    ):  # fmt: skip
+        counted = [len(one) for one in times if one is not None]
+        if len(counted) == len(known):
+            found[name] = sum(counted)
+    if len(known) > 1:
+        return found
+    one = known[0]
+    window = qlogs.mean_window(one.log, one.ms(from_ns), one.ms(to_ns))
+    if window is not None:
+        found |= {"cwnd_mean": window[0] / one.payload, "cwnd_max": window[1] / one.payload}
+    rtts = sorted(
+        values[4]
+        for time_ms, values in one.log.metrics
+        if values[4] is not None and one.ms(from_ns) <= time_ms < one.ms(to_ns)
+    )
+    if rtts:
+        quantiles = [rtts[min(int(share * len(rtts)), len(rtts) - 1)] for share in (0.5, 0.95, 0.99)]
+        found["rtts"] = [rtts[0], sum(rtts) / len(rtts), *quantiles]
+    return found
 
 
 @dataclass(frozen=True)
