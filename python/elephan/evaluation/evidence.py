@@ -13,7 +13,7 @@ from functools import lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from elephan.evaluation.measurement import NotJudgedError
+from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -130,6 +130,29 @@ class Evidence:
         if isinstance(self._values[key], NotJudgedError):
             raise NotJudgedError(str(self._values[key]))
         return self._values[key]
+
+    def values(
+        self, scenario: Scenario, metric: str, flow: str | None = None, window: tuple[float, float] | None = None,
+        **options: Any,
+    ) -> Measurement:  # fmt: skip
+        """A registered metric of a scenario's runs, with one value for each seed.
+
+        Args:
+            scenario: the scenario whose runs are measured.
+            metric: name in the registry.
+            flow: the flow whose value is used, for a metric with a value for each flow.
+            window: time window, in seconds; by default the measurement window.
+            options: the metric's options; ``flows`` is the flow alone if not stated.
+
+        Raises:
+            NotJudgedError: the scenario was not run, or the metric is not defined for a run.
+        """
+        if flow is not None:
+            options = {"flows": (flow,), **options}
+        runs = self.of(scenario)
+        found = [self.metric(run, metric, window, **options) for run in runs]
+        sample = (float(value[flow] if isinstance(value, dict) else value) for value in found)
+        return Measurement(tuple(sample), runs=tuple(run.id for run in runs))
 
     def read(self, run: Run, probe: Probe) -> float:
         """The number of a run that a probe names.

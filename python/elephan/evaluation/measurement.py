@@ -60,6 +60,17 @@ class Measurement:
             found.update(dict.fromkeys(child.run_ids))
         return tuple(found)
 
+    @property
+    def reach(self) -> tuple[float, float, float]:
+        """The value, and the smallest and the largest value of single seeds."""
+        seeds = [self._of_seed(seed) for seed in range(self.replicates)]
+        return self.value(), min(seeds), max(seeds)
+
+    def _of_seed(self, seed: int) -> float:
+        if self.children:
+            return self.combine([child._of_seed(seed) for child in self.children])
+        return self.sample[min(seed, len(self.sample) - 1)]
+
     def times(self, factor: float) -> Measurement:
         """This measurement multiplied by a number."""
         return Measurement(children=(self,), combine=lambda values: factor * values[0], detail=self.detail)

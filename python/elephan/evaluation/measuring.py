@@ -115,26 +115,14 @@ class Suite:
         self, scenario: Scenario, metric: str, flow: str | None = None, window: Window | None = None,
         then: Callable[[float], float] = float, **options: Any,
     ) -> Measurement:  # fmt: skip
-        """A registered metric of a scenario's runs, with one value for each seed.
-
-        Args:
-            scenario: the scenario whose runs are measured.
-            metric: name in the registry.
-            flow: the flow whose value is used, for a metric with a value for each flow.
-            window: time window, in seconds; by default the measurement window.
-            then: applied to each value.
-            options: the metric's options; ``flows`` is the flow alone if not stated.
+        """A registered metric of a scenario's runs (:meth:`Evidence.values`) in the unit of the paper; ``then`` is
+        applied to each value.
 
         Raises:
             NotJudgedError: the scenario was not run, or the metric is not defined for a run.
         """
-        if flow is not None:
-            options = {"flows": (flow,), **options}
-        factor = self.factors.get(metric, 1.0)
-        runs = self.runs.of(scenario)
-        found = [self.runs.metric(run, metric, window, **options) for run in runs]
-        sample = (then(factor * float(value[flow] if isinstance(value, dict) else value)) for value in found)
-        return Measurement(tuple(map(float, sample)), runs=tuple(run.id for run in runs))
+        found, factor = self.runs.values(scenario, metric, flow, window, **options), self.factors.get(metric, 1.0)
+        return replace(found, sample=tuple(float(then(factor * value)) for value in found.sample))
 
     def each(self, scenario: Scenario, measure: Callable[[int], float]) -> Measurement:
         """One value for each seed, by the position of its run."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -14,19 +13,16 @@ from pydantic import Field, model_validator
 from elephan.evaluation import tables
 from elephan.evaluation.criteria import Measurer
 from elephan.evaluation.evidence import Evidence
-from elephan.evaluation.measurement import Measurement, NotJudgedError
+from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.tables import Table
 from elephan.evaluation.templates import filled
 from elephan.papers import printed
 from elephan.papers.claims import ClaimSet
 from elephan.papers.schema import ExperimentTable
-from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
+from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points, Reach
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.series import flow_curve, throughput_curve
 from elephan.scenario import Scenario
-
-Whisker = tuple[float, float, float]
-"""The median, and the smallest and largest value over the seeds."""
 
 
 class PanelTable(Table):
@@ -198,17 +194,13 @@ class _Drawing:
     def _factor(self, quantity: str) -> float:
         return float(self.of.setup.scale) if quantity in self.of.scaled else 1.0
 
-    def _of_flow(self, scenario: Scenario, metric: str, flow: str) -> Whisker:
-        values = [self.runs.metric(run, metric)[flow] for run in self.runs.of(scenario)]
-        found = [self._factor(metric) * float(value) for value in values]
-        return median(found), min(found), max(found)
+    def _of_flow(self, scenario: Scenario, metric: str, flow: str) -> Reach:
+        return self.runs.values(scenario, metric, flow).times(self._factor(metric)).reach
 
-    def _of_claims(self, panel: LinesTable, cell: Mapping[str, Any]) -> Whisker:
+    def _of_claims(self, panel: LinesTable, cell: Mapping[str, Any]) -> Reach:
         where = {key: value for key, value in cell.items() if key != "protocol"}
         drawn = _Drawn(f"{self._paper}.{panel.experiment}", where)
-        measured = self._measurer.measure(panel.metric, cell["protocol"], where, drawn)
-        seeds = [_of_seed(measured, seed) for seed in range(measured.replicates)]
-        return measured.value(), min(seeds), max(seeds)
+        return self._measurer.measure(panel.metric, cell["protocol"], where, drawn).reach
 
     def _named(self, cell: Mapping[str, Any]) -> dict[str, Any]:
         protocol = cell["protocol"]
@@ -217,7 +209,7 @@ class _Drawing:
     # ---- kinds of panels ----
 
     def _lines(self, panel: LinesTable) -> LinePanel:
-        found: dict[str, dict[float, Whisker]] = {}
+        found: dict[str, dict[float, Reach]] = {}
         protocols: dict[str, str] = {}
         first = self._experiment(panel).runs[0]
         names = {*first.fixed, *(name for key in first.grid for name in key.split(", "))}
@@ -233,18 +225,12 @@ class _Drawing:
             protocols[name] = cell["protocol"]
         alone = len(set(protocols.values())) == len(protocols)
         series = [
-            self._points(name, line, self.of.styles.get(protocols[name], i) if alone else i)
+            Points.of(name, line, self.of.styles.get(protocols[name], i) if alone else i)
             for i, (name, line) in enumerate(found.items())
         ]
         if panel.published and series:
             series += self._stars(panel)
         return LinePanel(panel.title, panel.x_label, panel.y_label, tuple(series), log_x=panel.log, log_y=panel.log)
-
-    def _points(self, name: str, line: Mapping[float, Whisker], style: int) -> Points:
-        places = sorted(line)
-        middle, low, high = ([_digits(line[x][i]) for x in places] for i in range(3))
-        several = low != high
-        return Points(name, places, middle, low if several else (), high if several else (), style)
 
     def _stars(self, panel: LinesTable) -> Iterator[Points]:
         """The numbers that the paper prints about the figure."""
@@ -258,14 +244,11 @@ class _Drawing:
         for color, bar in enumerate(panel.bars):
             values = [self._bar(panel, bar, protocol) for protocol in groups]
             if any(values):
-                middle, low, high = (
-                    [None if value is None else _digits(value[i]) for value in values] for i in range(3)
-                )
-                series.append(Bars(bar.name, middle, low, high, color))
+                series.append(Bars.of(bar.name, values, color))
         names = tuple(self.of.names.get(protocol, protocol) for protocol in groups)
         return BarPanel(panel.title, panel.y_label, names, tuple(series))
 
-    def _bar(self, panel: BarsTable, bar: BarTable, protocol: str) -> Whisker | None:
+    def _bar(self, panel: BarsTable, bar: BarTable, protocol: str) -> Reach | None:
         """The value of a bar; ``None`` without runs."""
         for cell, scenario in self._cells(panel, bar.at | {"protocol": protocol}):
             try:
@@ -301,15 +284,3 @@ class _Drawing:
         for color, curve in enumerate(panel.curves):
             level = (means[curve.flow],) * 2
             yield Curve(f"{curve.name}, published", from_s, to_s - from_s, level, color, dashed=True)
-
-
-def _of_seed(measured: Measurement, seed: int) -> float:
-    """The value of a measurement with the runs of one seed."""
-    if measured.children:
-        return measured.combine([_of_seed(child, seed) for child in measured.children])
-    return measured.sample[min(seed, len(measured.sample) - 1)]
-
-
-def _digits(value: float) -> float:
-    """Round to five significant digits, more than a plot can resolve."""
-    return float(f"{value:.5g}")

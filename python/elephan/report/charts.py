@@ -22,6 +22,11 @@ _MODES = {"both": "lines+markers", "line": "lines", "markers": "markers", "publi
 _ROW_PX, _EXTRA_PX = 330, 110
 
 
+Drawn = Literal["both", "line", "markers", "published"]
+Reach = tuple[float, float, float]
+"""A value, and the smallest and the largest value of its replicates."""
+
+
 @dataclass(frozen=True)
 class Points:
     """A series over a parameter.
@@ -43,7 +48,20 @@ class Points:
     low: Values = ()
     high: Values = ()
     style: int = 0
-    drawn: Literal["both", "line", "markers", "published"] = "both"
+    drawn: Drawn = "both"
+
+    @classmethod
+    def of(cls, name: str, line: Mapping[float, Reach], style: int = 0, drawn: Drawn = "both") -> Points:
+        """A series of values with the smallest and the largest value of their replicates, in order of position."""
+        places = sorted(line)
+        middle, low, high = ([_digits(line[x][i]) for x in places] for i in range(3))
+        several = low != high
+        return cls(name, places, middle, low if several else (), high if several else (), style, drawn)
+
+
+def _digits(value: float) -> float:
+    """Round to five significant digits, more than a plot can resolve."""
+    return float(f"{value:.5g}")
 
 
 _LOG_RATIO = 20
@@ -118,6 +136,12 @@ class Bars:
     low: Values = ()
     high: Values = ()
     color: int = 0
+
+    @classmethod
+    def of(cls, name: str, bars: Sequence[Reach | None], color: int = 0) -> Bars:
+        """A series of values with the smallest and the largest value of their replicates."""
+        middle, low, high = ([None if bar is None else _digits(bar[i]) for bar in bars] for i in range(3))
+        return cls(name, middle, low, high, color)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ drop-tail, RED (adaptive), PIE or CoDel, each with its published defaults and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
@@ -90,11 +91,9 @@ class Answers:
             window = setup.cov_s if metric == "cov_total_throughput" else setup.measured_s
             for algorithm in VARIANTS if with_sack else ALGORITHMS:
                 case = _case(algorithm, with_sack=with_sack, background=background)
-                try:
-                    runs = self._runs.of(setup.scenario(case))
-                    found[queue, algorithm] = fmean(float(self._runs.metric(run, metric, window)) for run in runs)
-                except NotJudgedError:
-                    continue
+                with suppress(NotJudgedError):
+                    values = self._runs.values(setup.scenario(case), metric, window=window)
+                    found[queue, algorithm] = fmean(values.sample)
         return found
 
 

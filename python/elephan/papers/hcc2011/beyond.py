@@ -112,13 +112,11 @@ def beyond(setup: Setup) -> Beyond:
 
 def _rate(runs: Evidence, scenario: Scenario, flow: str) -> float:
     """Rate of a flow in equilibrium, Mbit/s."""
-    (run,) = runs.of(scenario)[:1]
-    return float(runs.metric(run, "throughput_mbps", flows=(flow,))[flow])
+    return runs.values(scenario, "throughput_mbps", flow).sample[0]
 
 
 def _link(runs: Evidence, scenario: Scenario, metric: str) -> float:
-    (run,) = runs.of(scenario)[:1]
-    return float(runs.metric(run, metric, link="bottleneck"))
+    return runs.values(scenario, metric, link="bottleneck").sample[0]
 
 
 def _figures(runs: Evidence, today: Today) -> Sequence[Figure]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
+from contextlib import suppress
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from elephan.papers.katto2008.setup import (
     response,
 )
 from elephan.papers.loading import claims
-from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
+from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points, Reach
 from elephan.report.figures import Figure
 
 STYLES = {"reno": 0, "loss": 0, "fast": 1, "delay": 1, "ctcp": 2, "areno": 3, "yeah": 4, "fusion": 5, "hybrid": 6}
@@ -75,18 +75,12 @@ def _models(setup: Setup, flows: int) -> Iterator[Points]:
 
 
 def _simulated(runs: Evidence, setup: Setup, protocol: str, flows: int) -> Points | None:
-    found = []
+    found: dict[float, Reach] = {}
     for p in GRID:
-        try:
-            replicates = runs.of(setup.sweep(protocol, p, flows))
-        except NotJudgedError:
-            continue
-        rates = [runs.metric(run, "throughput_mbps")[setup.name(protocol)] for run in replicates]
-        found.append((p, median(rates), min(rates), max(rates)))
-    if not found:
-        return None
-    x, middle, low, high = (list(column) for column in zip(*found, strict=True))
-    return Points(f"{TITLES[protocol]} (run)", x, middle, low, high, STYLES[protocol], "markers")
+        with suppress(NotJudgedError):
+            scenario = setup.sweep(protocol, p, flows)
+            found[p] = runs.values(scenario, "throughput_mbps", setup.name(protocol)).reach
+    return Points.of(f"{TITLES[protocol]} (run)", found, STYLES[protocol], "markers") if found else None
 
 
 def _short_flows(runs: Evidence, setup: Setup) -> Iterator[Figure]:
@@ -95,20 +89,14 @@ def _short_flows(runs: Evidence, setup: Setup) -> Iterator[Figure]:
         ("throughput of the long flow", "throughput_mbps", "long"),
     )
     panels: list[BarPanel] = []
-    for label, metric, flow in metrics:
-        found = []
+    for color, (label, metric, flow) in enumerate(metrics):
+        found: dict[str, Reach] = {}
         for name in CANDIDATES:
-            try:
-                replicates = runs.of(setup.short(name))
-            except NotJudgedError:
-                continue
-            values = [runs.metric(run, metric) for run in replicates]
-            numbers = [float(value if flow is None else value[flow]) for value in values]
-            found.append((SHORT_TITLES.get(name, TITLES[name]), median(numbers), min(numbers), max(numbers)))
+            with suppress(NotJudgedError):
+                title = SHORT_TITLES.get(name, TITLES[name])
+                found[title] = runs.values(setup.short(name), metric, flow).reach
         if found:
-            names, middle, low, high = (tuple(column) for column in zip(*found, strict=True))
-            color = len(panels)
-            panels.append(BarPanel(label, "Mbit/s", names, (Bars(label, middle, low, high, color),)))
+            panels.append(BarPanel(label, "Mbit/s", tuple(found), (Bars.of(label, list(found.values()), color),)))
     if panels:
         yield BarChart(
             "figure8",

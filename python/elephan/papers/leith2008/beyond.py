@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from statistics import median
 from typing import Any
 
 from elephan.evaluation.evidence import Evidence
@@ -132,16 +131,11 @@ class Answers:
         of_flow: bool,
         window: tuple[float, float] | None = None,
     ) -> float | None:
-        flow = f"{algorithm}-1"
-        options = {"flows": (flow,)} if of_flow else {}
+        flow = f"{algorithm}-1" if of_flow else None
         try:
-            found = [
-                self._runs.metric(run, metric, window, **options)
-                for run in self._runs.of(scenario(kind, algorithm, mbps, self.scale))
-            ]
+            return self._runs.values(scenario(kind, algorithm, mbps, self.scale), metric, flow, window).value()
         except NotJudgedError:
             return None
-        return median(float(value[flow] if of_flow else value) for value in found)
 
 
 _MEASURED = (

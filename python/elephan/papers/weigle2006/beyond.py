@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 from elephan.evaluation.evidence import Evidence
@@ -78,11 +79,8 @@ def grid(runs: Evidence, scenarios: Mapping[str, Scenario], everyone: Sequence[s
     """The asymmetry of each ordered pair; pairs whose run is missing are left out."""
     found: dict[Pair, float] = {}
     for pair in _pairs(everyone):
-        try:
-            values = [float(runs.metric(run, "asymmetry")) for run in runs.of(scenarios[label(pair)])]
-        except NotJudgedError:
-            continue
-        found[pair] = median(values)
+        with suppress(NotJudgedError):
+            found[pair] = runs.values(scenarios[label(pair)], "asymmetry").value()
     return found
 
 

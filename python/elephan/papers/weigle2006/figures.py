@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from statistics import median
 
 from elephan.evaluation.evidence import Evidence
@@ -69,10 +70,8 @@ def _asymmetry(runs: Evidence, setup: Setup, stated: ClaimSet) -> PairBars | Non
     placed = certain_regions(stated)
     values: dict[Pair, list[float]] = {}
     for pair in PAIRS:
-        try:
-            values[pair] = sorted(float(runs.metric(run, "asymmetry")) for run in runs.of(setup.scenario(pair)))
-        except NotJudgedError:
-            continue
+        with suppress(NotJudgedError):
+            values[pair] = sorted(runs.values(setup.scenario(pair), "asymmetry").sample)
     if not values:
         return None
     between = boundaries([median(map(abs, found)) for found in values.values()], setup.regions)
