@@ -93,7 +93,7 @@ def scenario_page() -> str:
         parts.append(table(["parameter", "default", "meaning", "range"], rows))
     parts.append("## Named stacks\n")
     parts.append(table(["name", "description"], [(f"`{name}`", TITLES[name]) for name in STACKS]))
-    fields = list(Stack.__dataclass_fields__)
+    fields = list(Stack.__struct_fields__)
     parts.append(
         table(
             ["canonical field", *(f"`{name}`" for name in STACKS)],

@@ -134,7 +134,7 @@ class Given(Evidence):
         if scenario.title in self._missing:
             raise NotJudgedError("not part of this selection")
         packets = float(str(scenario.title).rpartition(" ")[2])
-        return [SimpleNamespace(value=packets + seed) for seed in (1, 2)]
+        return [SimpleNamespace(id=str(seed), value=packets + seed) for seed in (1, 2)]
 
     def metric(self, run: Any, name: str, window: Any = None, **options: Any) -> Any:
         return {"one": run.value} if name == "mbps" else run.value

@@ -279,12 +279,12 @@ def parameters_form(given: Mapping[str, float | bool | str]) -> dict[str, float 
 
 
 def _stack(stack: Stack, algorithm: str, parameters: Mapping[str, float | bool | str]) -> StackSpec:
-    settings: dict[str, Any] = {name: getattr(stack, name) for name in Stack.__dataclass_fields__}
+    settings: dict[str, Any] = {name: getattr(stack, name) for name in StackSpec.__struct_fields__}
     # Included only if the algorithm or timers count in jiffies, so that the hashes of all other scenarios do not
     # change.
     counts = own.pinned(algorithm) or catalog.counts_jiffies(algorithm, parameters)
     if not (counts or stack.host == "linux"):
         del settings["hz"]
-    del settings["divide_acks"], settings["count_acks"]
-    settings |= {"ack_bytes": stack.ack_bytes * stack.divide_acks, "acks_counted": stack.acks_counted}
+    settings["ack_bytes"] = stack.ack_bytes * stack.divide_acks
+    settings["acks_counted"] = stack.divide_acks if stack.count_acks else 0
     return StackSpec(**settings)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from msgspec import structs
+
 from elephan.scenario.channels import TooManyChangesError
 from elephan.scenario.errors import ScenarioError, join_path
 from elephan.scenario.groups import member_rtts_ps
@@ -198,7 +200,7 @@ def _datagram_stack(shared: Stack, datagrams: Datagrams, where: str) -> Stack:
             f"{DATAGRAM_HEADER_BYTES} B of them headers, to 65535 B",
             path=join_path(where, "datagrams", "size"),
         )
-    return replace(shared, payload_bytes=payload_bytes, header_bytes=DATAGRAM_HEADER_BYTES)
+    return structs.replace(shared, payload_bytes=payload_bytes, header_bytes=DATAGRAM_HEADER_BYTES)
 
 
 def _udt_stack(shared: Stack, flow: Flow, where: str) -> Stack:

@@ -226,7 +226,7 @@ class StackSpec(Table):
             ScenarioError: the fields contradict each other.
         """
         start = STACKS[self.base] if self.base else inherited
-        chosen = {field: getattr(start, field) for field in Stack.__dataclass_fields__}
+        chosen = {field: getattr(start, field) for field in Stack.__struct_fields__}
         for ours, theirs in STACK_FIELDS.items():
             value = getattr(self, ours)
             if value is not None:
@@ -242,21 +242,12 @@ class StackSpec(Table):
         return stack
 
 
-STACK_FIELDS = {
-    "payload": "payload_bytes",
-    "header": "header_bytes",
-    "ack_size": "ack_bytes",
-    "sack_block": "sack_block_bytes",
-    "sack_option": "sack_option_bytes",
-    "delayed_ack": "delayed_ack_ps",
-    "min_rto": "min_rto_ps",
-    "max_rto": "max_rto_ps",
-    "initial_rto": "initial_rto_ps",
-    "rto_granularity": "rto_granularity_ps",
-    "send_buffer": "send_buffer_bytes",
-    "host_ack": "host_ack_ps",
-    "host_scan": "host_scan_ps",
-} | {name: name for name in StackSpec.model_fields if name in Stack.__dataclass_fields__}
+STACK_FIELDS = {"ack_size": "ack_bytes"} | {
+    name: field
+    for name in StackSpec.model_fields
+    for field in (name, f"{name}_bytes", f"{name}_ps")
+    if field in Stack.__struct_fields__
+}
 """Fields of a stack's table, each with its field of :class:`Stack`."""
 
 

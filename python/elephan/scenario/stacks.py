@@ -6,10 +6,11 @@ file). The endpoint performs loss recovery with the settings of its stack; the a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import get_args
 
-from elephan.scenario.form import HostKind, HostRule
+from msgspec.structs import replace
+
+from elephan.scenario.form import Detection, HostKind, HostRule, RecoveryRule, StackSpec
 
 _MS_PS = 10**9
 _S_PS = 10**12
@@ -17,127 +18,32 @@ _S_PS = 10**12
 HOSTS: tuple[str, ...] = get_args(HostKind)
 HOST_RULES: tuple[str, ...] = get_args(HostRule)
 """Rules of Linux that a Linux host may lack."""
-DETECTIONS = ("rack", "dupthresh", "dupack", "fack")
-RECOVERIES = ("prr", "rate_halving", "rate_halving_ns2", "pipe", "pipe_sack1")
+DETECTIONS: tuple[str, ...] = get_args(Detection)
+RECOVERIES: tuple[str, ...] = get_args(RecoveryRule)
 
 
-@dataclass(frozen=True)
-class Stack:
-    """Every setting of an endpoint. A named stack provides the settings that a scenario omits.
+class Stack(StackSpec, frozen=True, kw_only=True):
+    """Every setting of an endpoint, as the engine defines it; a named stack provides those that a scenario omits.
 
     Attributes:
-        host: operating system of the hosts: ``linux`` for the rules of Linux 6.12 besides loss detection and recovery
-            (clocks and timers, estimate of the timeout, receive window and quick ACKs, order of SACK blocks, CWR,
-            F-RTO, D-SACK, undo), ``plain`` for those of RFCs with exact clocks.
-        without: rules of Linux that a Linux host lacks, for studies of what each is worth (``HOST_RULES``).
-        payload_bytes: user data of a full segment, bytes.
-        header_bytes: headers of a data packet; a data packet is ``payload_bytes + header_bytes`` on the wire.
-        ack_bytes: size of a pure ACK on the wire without SACK blocks, bytes.
-        sack_block_bytes: bytes added to an ACK for each SACK block (up to 3).
-        sack_option_bytes: bytes added once to an ACK with SACK blocks: kind and length of the option, and padding;
-            ``None`` for 4 on a Linux host, and 0 otherwise.
-        initial_window: initial congestion window, segments.
-        initial_ssthresh: initial slow-start threshold, segments; ``None`` is infinite.
-        receive_window: advertised receive window, segments; ``None`` is unlimited, or as large as the send buffer if
-            ``host`` is ``"linux"`` and ``hz`` is set.
-        ack_every: in-order segments for one ACK; 1 acknowledges every packet.
-        delayed_ack_ps: longest delay of an ACK that waits for a second segment.
-        quick_acks: number of segments at the start that are acknowledged one by one.
-        min_rto_ps: smallest retransmission timeout.
-        max_rto_ps: largest retransmission timeout.
-        initial_rto_ps: timeout before the first RTT sample.
-        rto_granularity_ps: clock granularity G of RFC 6298: a timeout is srtt + max(G, 4 rttvar).
-        detection: loss detection: ``rack`` (RFC 8985), ``dupthresh`` (RFC 6675), ``dupack`` (the third duplicate ACK,
-            as in ns-2's TCP/Sack1), ``fack`` (forward ACK).
-        recovery: rule for the amount of data sent in recovery: ``prr`` (RFC 9937), ``rate_halving`` (Linux 2.6),
-            ``rate_halving_ns2`` (ns-2's TCP/Linux), ``pipe`` (RFC 6675), ``pipe_sack1`` (ns-2's TCP/Sack1).
-        limited_transmit: true for limited transmit (RFC 3042).
-        max_burst: largest number of segments sent after one ACK; ``None`` is unlimited.
-        dup_threshold: number of SACKed segments above a hole from which the hole counts as lost (RFC 6675: 3; ns-2's
-            TCP/Linux: 4).
-        any_ack_restarts_timer: true if an ACK without a cumulative acknowledgment of new data restarts the
-            retransmission timer.
-        time_one_segment: true if the timeout is estimated from one segment each round trip instead of every ACK.
-        undo: true if a spurious recovery or timeout is detected and undone (RFC 3522).
-        ecn: true for explicit congestion notification by RFC 3168, for algorithms without their own form of ECN.
-        pacing: true if segments are paced over the round trip as Linux does with ``fq``, for algorithms without pacing
-            of their own.
-        host_ack_ps: the sending host's processing time of an ACK before the host reads the clock; this time affects
-            only RTT samples.
-        host_scan_ps: processing time for each outstanding segment of an ACK with SACK blocks (Leith et al. 2008,
-        section VIII.A: Linux 2.6 walks the list of all segments).
-        hz: timer interrupts per second of the sending host (Linux's ``HZ``). Linux's BIC, CUBIC, H-TCP and Westwood+
-            (and TCP-LP before Linux 4.13) measure time in these interrupts. On a Linux host, timers expire at a timer
-            interrupt, as in Linux; the seed decides how long before the start of the run the last interrupt was.
-        handshake: true if the flow opens its connection at its start by a handshake on its path: the SYN, the SYN-ACK
-            and the ACK wait in queues and may be lost. The RTT of the handshake is then the first sample of the
-            smoothed RTT and of the smallest RTT of ``rack``.
-        tso: true if new segments leave in bursts, as with segmentation offload in Linux 6.12: the data of 1 ms at the
-            pacing rate, at least two segments. A smaller burst is deferred if the next ACK is expected within 1 ms.
-        reads_at_once: true if the receiving application reads each segment at its arrival, as most programs do. With
-            ``tso``, Linux since 6.6 then acknowledges the last segment of a burst or of a write at once. If false,
-            unread data always wait, and only every second segment is acknowledged at once.
-        send_buffer_bytes: send buffer in Linux's accounting, which the application fills before the first ACK;
-            ``None`` for a size that holds all data on the path and in its queues. In the simulator, the send buffer
-            only affects the bursts of ``tso``; it does not limit the data in flight.
-        fast_open: true if the first SYN has the data of the first segment (TCP Fast Open, RFC 7413).
-        hide_losses: true if the receiver acknowledges every segment as if all earlier segments had arrived (lazy
-            optimistic acknowledgement, Sherwood, Bhattacharjee and Braud, CCS 2005).
-        hide_marks: true if the receiver echoes no ECN marks.
-        divide_acks: number of ACKs into which the receiver divides each ACK; these ACKs travel as one packet of their
-            total size.
+        hz: timer interrupts per second of the sending host; the canonical form has it where it matters.
+        divide_acks: number of ACKs into which the receiver divides each ACK.
         count_acks: true if the sender counts ACKs instead of the segments that they acknowledge.
     """
 
-    payload_bytes: int
-    header_bytes: int
-    ack_bytes: int
-    sack_block_bytes: int
-    initial_window: int
-    initial_ssthresh: int | None
-    receive_window: int | None
-    ack_every: int
-    delayed_ack_ps: int
-    quick_acks: int
-    min_rto_ps: int
-    max_rto_ps: int
-    initial_rto_ps: int
-    rto_granularity_ps: int
-    detection: str
-    recovery: str
-    limited_transmit: bool
-    max_burst: int | None
+    hz: int | None = 1000
+    divide_acks: int = 1
+    count_acks: bool = False
+    limited_transmit: bool = True
     dup_threshold: int = 3
     any_ack_restarts_timer: bool = False
     time_one_segment: bool = False
     undo: bool = True
-    ecn: bool = False
-    pacing: bool = False
-    host_ack_ps: int = 0
-    host_scan_ps: int = 0
-    hz: int = 1000
-    handshake: bool = False
-    tso: bool = False
-    reads_at_once: bool = False
-    send_buffer_bytes: int | None = None
-    sack_option_bytes: int | None = None
-    fast_open: bool = False
-    host: str = "plain"
-    without: tuple[str, ...] = ()
-    hide_losses: bool = False
-    hide_marks: bool = False
-    divide_acks: int = 1
-    count_acks: bool = False
 
     @property
     def wire_bytes(self) -> int:
         """Size of a full data packet on the wire, bytes."""
         return self.payload_bytes + self.header_bytes
-
-    @property
-    def acks_counted(self) -> int:
-        """Number of ACKs that the sender counts for each packet with ACKs; 0 if the sender counts segments."""
-        return self.divide_acks if self.count_acks else 0
 
 
 # Current Linux: RFC 6928's initial window, RACK-TLP, PRR, RFC 6298 with Linux's 200 ms floor. 1448 bytes of payload and
@@ -149,8 +55,6 @@ LINUX = Stack(
     ack_bytes=52,
     sack_block_bytes=8,
     initial_window=10,
-    initial_ssthresh=None,
-    receive_window=None,
     ack_every=2,
     delayed_ack_ps=40 * _MS_PS,
     # Sixteen, plus about 1,060 while the receive window grows by two segments for each arriving segment, from 64 kB to
@@ -163,8 +67,6 @@ LINUX = Stack(
     rto_granularity_ps=200 * _MS_PS,
     detection="rack",
     recovery="prr",
-    limited_transmit=True,
-    max_burst=None,
     # Debian's kernels: CONFIG_HZ=250.
     hz=250,
     handshake=True,
@@ -196,8 +98,6 @@ NS2 = Stack(
     ack_bytes=40,
     sack_block_bytes=8,
     initial_window=2,
-    initial_ssthresh=None,
-    receive_window=None,
     ack_every=1,
     delayed_ack_ps=0,
     quick_acks=0,
@@ -207,8 +107,6 @@ NS2 = Stack(
     rto_granularity_ps=_MS_PS,
     detection="fack",
     recovery="rate_halving_ns2",
-    limited_transmit=True,
-    max_burst=None,
     dup_threshold=4,
     any_ack_restarts_timer=True,
     time_one_segment=True,
