@@ -74,6 +74,10 @@ pub struct Program {
     pub start_ps: u64,
     /// Time at which the client is ended, ns.
     pub stop_ns: Option<u64>,
+    /// True if the client is a command of `elephan lab linux exec`: the guest passes on its input, its output and its
+    /// exit status, and ends with it.
+    #[serde(default)]
+    pub exec: bool,
 }
 
 /// A pair of virtual devices; its first end may have netem.

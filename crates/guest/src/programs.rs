@@ -33,6 +33,11 @@ const GRACE_NS: u64 = 1_000_000_000;
 /// Longest end of an output that an error quotes, bytes.
 const QUOTED_BYTES: usize = 300;
 
+/// Files of a command of `elephan lab linux exec`, which the host reads and writes.
+const INPUT: &str = "/input";
+const OUTPUTS: [&str; 2] = ["/output", "/errors"];
+const STATUS: &str = "/status";
+
 /// A process of a program.
 struct Process {
     child: Child,
@@ -154,8 +159,15 @@ impl<'a> Programs<'a> {
         let own = view::own_folder(&place);
         let stated = program.environment.iter().map(|(name, text)| (name, text.replace("{dir}", &own)));
         command.env_clear().envs(view::ENVIRONMENT).envs(stated);
-        command.stdin(view::nothing()?).stdout(File::create(&output)?).stderr(File::create(&errors)?).process_group(0);
+        if program.exec && role == Role::Client {
+            command.stdin(File::open(INPUT)?).stdout(sys::passed_on(OUTPUTS[0])?).stderr(sys::passed_on(OUTPUTS[1])?);
+        } else {
+            command.stdin(view::nothing()?).stdout(File::create(&output)?).stderr(File::create(&errors)?);
+        }
+        command.process_group(0);
         let child = command.spawn().map_err(at(format!("program '{}'", program.name)))?;
+        // Flows that start later connect from there.
+        path.enter(SENDERS)?;
         let ended = sys::process(child.id())?;
         let key = FIRST_KEY + 2 * number as u64 + u64::from(role == Role::Client);
         sys::watch(set, &ended, EventFlags::IN, key)?;
@@ -208,6 +220,11 @@ impl<'a> Programs<'a> {
         let Some(status) = process.child.try_wait()? else { return Ok(()) };
         process.status = Some(status);
         sys::unwatch(set, &process.ended)?;
+        if is_client && one.program.exec {
+            let code = status.signal().map_or_else(|| status.code().unwrap_or_default(), |signal| 128 + signal);
+            fs::write(STATUS, code.to_string())?;
+            sys::power_off();
+        }
         let (name, line) = (&one.program.name, process.last_line());
         if is_client {
             one.ended_ns = Some(now_ns - self.zero_ns);
@@ -272,7 +289,8 @@ impl<'a> Programs<'a> {
                 "server": code(&one.server),
             }));
             for (name, process) in [("server", &one.server), ("client", &one.client)] {
-                if let Some(process) = process {
+                // The output of a command of `exec` was passed on.
+                if let Some(process) = process.as_ref().filter(|_| !one.program.exec) {
                     view::keep(&format!("{number}/{name}"), &[&process.output, &process.errors])?;
                 }
             }

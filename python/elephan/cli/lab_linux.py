@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -77,6 +79,50 @@ def list_(as_json: bool) -> None:
         return
     common.print_table(str(kernels.cache()), ["kernel", "version", "HZ", "built", "MB", "with"], rows)
     common.say("runs use the last one without changes, or the one that $ELEPHAN_LINUX names")
+
+
+@command.command("exec", context_settings={"ignore_unknown_options": True})
+@click.argument("scenario", metavar="SCENARIO.toml")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]")
+@click.option(
+    "--host", type=click.Choice(["sender", "receiver"]), default="sender", show_default=True,
+    help="Host: at the beginning of the path or at its end.",
+)  # fmt: skip
+@click.option("--at", default="0 s", show_default=True, metavar="TIME", help="Start of the command within the run.")
+@common.set_option
+@common.programs_option
+def execute(
+    scenario: str, words: tuple[str, ...], host: str, at: str, assignments: Sequence[str], allow_programs: bool
+) -> int:
+    """Run a command on a host of a scenario's path, in virtual time, beside the scenario's flows.
+
+    Its output appears here, and its exit status is that of this command. {address} in a word is the address of the
+    other host. Without a command, a shell reads commands from the standard input. The run ends with the command.
+    """
+    from elephan.backends.linux import execute as executing
+    from elephan.runs import permission
+
+    stated = common.load_scenario(scenario, common.overrides_of(assignments))
+    permission.require(stated, allow_programs)
+    text = b""
+    if not words:
+        if sys.stdin is None or sys.stdin.isatty():
+            common.say("a shell of the guest: type commands, then Ctrl-D; time begins when all are there")
+        text = b"" if sys.stdin is None else sys.stdin.buffer.read(executing.INPUT_BYTES + 1)
+    made = executing.with_command(stated, words or executing.SHELL, host, at)
+    status = executing.execute(made, text=text, tell=_pass_on)
+    if status is None:
+        duration_s = made.form.duration_ps / 1e12
+        _tell(f"elephan: the scenario ended after {duration_s:g} s, before the command; write --set 'duration=…'")
+        return 1
+    return status
+
+
+def _pass_on(piece: bytes, is_error: bool) -> None:
+    """Print a piece of a command's output."""
+    stream = (sys.stderr if is_error else sys.stdout).buffer
+    stream.write(piece)
+    stream.flush()
 
 
 @command.command("prune")

@@ -88,6 +88,17 @@ class LinuxBackend(Backend):
         outside = Plan.of(one, _kernel_for(one).hz, seed).outside
         return self.run(scenario, seed, progress, captures=folder if outside else None)
 
+    def planned(self, scenario: Scenario, seed: int | None) -> tuple[Plan, Kernel]:
+        """The plan of a scenario without groups, and its kernel.
+
+        Raises:
+            ScenarioError: the backend cannot run the scenario.
+        """
+        base = _kernel_for(scenario)
+        plan = Plan.of(scenario, base.hz, seed)
+        _require_outside(plan, base)
+        return plan, self._changed(base, plan)
+
     def varies(self, scenario: Scenario) -> bool:
         """Always true: the seed sets the kernel's randomness and the phase of its timer interrupts."""
         return True

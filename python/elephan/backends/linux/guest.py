@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,7 @@ HUNG_S = 30.0
 """Processor time without progress after which a guest counts as hung, s."""
 
 _SLOW_S = 1800.0
+_PIECE_BYTES = 1 << 16
 _LOOK_S = 0.05
 _START_NS = 1_000_000_000
 # Exit status of the path's program for a scenario that the engine rejects.
@@ -147,6 +148,50 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | 
         return dataclasses.replace(
             log, connections=connections, outputs=_outputs(kept), files=_files(kept), qlogs=logs, complaints=complaints
         )
+
+
+def execute(plan: Plan, kernel: Kernel, text: bytes, tell: Callable[[bytes, bool], None]) -> int | None:
+    """Run a plan with a command until the command ends.
+
+    Args:
+        plan: the plan, whose last program is the command.
+        kernel: the kernel.
+        text: input of the command.
+        tell: called with each piece of output, and true if it is an error message.
+
+    Returns:
+        The exit status of the command; ``None`` if the scenario ended before the command.
+
+    Raises:
+        ScenarioError, GuestError: the errors of :func:`run`.
+    """
+    first = required(program(), PROGRAM)
+    with _root(plan, first) as folder, contextlib.ExitStack() as stack:
+        root = folder / "root"
+        (root / "input").write_bytes(text)
+        outputs = []
+        for name in ("output", "errors"):
+            (root / name).touch()
+            outputs.append(stack.enter_context((root / name).open("rb")))
+
+        def pass_on(_: float) -> bool:
+            for file, is_error in zip(outputs, (False, True), strict=True):
+                while piece := file.read(_PIECE_BYTES):
+                    tell(piece, is_error)
+            return True
+
+        process = stack.enter_context(_started(plan, kernel, first, folder, capture=False))
+        _follow(process, folder, pass_on, kernel.changes)
+        pass_on(1)
+        if (root / "status").exists():
+            return int((root / "status").read_text(encoding="ascii"))
+        if process.returncode == _REFUSED:
+            raise _told(_console(folder))
+        if (root / "error").exists():
+            raise GuestError(f"the guest failed: {one_line((root / 'error').read_text(encoding='utf-8'))}")
+        if process.returncode != 0:
+            raise GuestError(f"the path of the guest failed: {_console(folder)}")
+        return None
 
 
 def required(found: Path | None, name: str) -> Path:
