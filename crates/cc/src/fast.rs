@@ -2,10 +2,10 @@
 //! al., ToN 14(6), 2006). The window follows the queueing delay, so that `alpha` of the flow's own segments wait in
 //! queues.
 //!
-//! Variant: the papers' update every other round trip. Increases are spread over the round that follows, and the RTT
+//! Variant: an update every other round trip, as in the papers. Increases are spread over the round that follows, and the
 //! filter is min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold`, each acknowledged segment adds
-//! one segment to the window (multiplicative increase). When the delay is compared with the threshold, the papers leave
-//! open; here, as in ns-2, it is on every ACK, also after a loss. The base RTT is the smallest RTT of this flow, so a
+//! one segment to the window (multiplicative increase). The papers leave open when the delay is
+//! compared with the threshold; here, as in ns-2, it is on every ACK, also after a loss. The base RTT is the smallest RTT of this flow, so a
 //! flow that starts while there is a standing queue counts that queue as propagation delay unless `known_rtt` is set.
 //!
 //! Differences:
