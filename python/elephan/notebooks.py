@@ -28,7 +28,7 @@ def heading(title: object, *facts: object) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table; numbers are aligned to the right and have four significant digits, missing values are dashes."""
     lines = [list(row) for row in rows]
-    right = {i for row in lines for i, value in enumerate(row) if _is_number(value)}
+    right = {i for row in lines for i, value in enumerate(row) if is_number(value)}
     head = "".join(f"<th{_aligned(i in right)}>{escape(name)}</th>" for i, name in enumerate(header))
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in lines[:MOST_ROWS])
     more = len(lines) - MOST_ROWS
@@ -37,10 +37,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"<td{_aligned(_is_number(value), ';white-space:nowrap')}>{escape(shown(value))}</td>"
+    return f"<td{_aligned(is_number(value), ';white-space:nowrap')}>{escape(shown(value))}</td>"
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """True for a number; a switch is none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

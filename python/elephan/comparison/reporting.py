@@ -18,6 +18,7 @@ from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.matrix import Matrix
 from elephan.report.provenance import asked
 from elephan.report.series import link_curve, throughput_curve
+from elephan.report.tables import table
 from elephan.runs import Run
 
 _MOST_CURVES = 8
@@ -139,12 +140,8 @@ def _ranking(found: Comparison) -> dict[str, Any]:
         said = "best" if other is None else _VERDICTS[other.verdict]
         terms = found.evidence.terms(name, 1)
         rows.append([name, plain(value.value), *(_term(terms[term]) for term in TERMS), said])
-    return {
-        "title": f"Ranking by the objective: {found.preference.text}",
-        "header": ["algorithm", "objective", *(f"{term}, seed 1" for term in TERMS), "against the best"],
-        "numeric": list(range(1, 2 + len(TERMS))),
-        "rows": rows,
-    }
+    header = ["algorithm", "objective", *(f"{term}, seed 1" for term in TERMS), "against the best"]
+    return table(f"Ranking by the objective: {found.preference.text}", header, rows, range(1, 2 + len(TERMS)))
 
 
 def _term(value: float | None) -> str:
@@ -160,7 +157,7 @@ def _numbers(found: Comparison) -> dict[str, Any]:
         for row in found.rows
     ]  # fmt: skip
     header = ["algorithm", "against", "metric", "mean", "low", "high", "seeds"]
-    return {"title": "Numbers", "header": header, "numeric": [3, 4, 5, 6], "rows": rows}
+    return table("Numbers", header, rows, range(3, 7))
 
 
 def _assumptions(found: Comparison) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from elephan.report import pages
 from elephan.report.figures import Curve, Panel, Traces
 from elephan.report.provenance import facts, title_of
 from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
+from elephan.report.tables import table
 from elephan.runs.crowds import QUANTILES
 from elephan.runs.result import defined, flow_columns, flow_rows, whole_run
 
@@ -107,13 +108,7 @@ def _quantile_curves(run: Run, column: str) -> tuple[Curve, ...]:
 
 
 def _table(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    values = [[row.get(key) for row in rows] for key in columns.values()]
-    return {
-        "title": title,
-        "header": list(columns),
-        "numeric": [i for i, column in enumerate(values) if any(isinstance(value, int | float) for value in column)],
-        "rows": [[_cell(row.get(key)) for key in columns.values()] for row in rows],
-    }
+    return table(title, list(columns), ([row.get(key) for key in columns.values()] for row in rows))
 
 
 def _metric_rows(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -127,13 +122,3 @@ def _metric_rows(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
             {"name": name, "value": shown, "unit": "" if known.unit == "1" else known.unit, "title": known.title}
         )
     return rows
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return str(value)

@@ -11,7 +11,7 @@ from elephan import notebooks
 from elephan.metrics.reading import MetricError, Window
 from elephan.metrics.registry import get
 from elephan.metrics.sweeps import Names, aggregate, chosen, frame
-from elephan.report import pages
+from elephan.report import pages, tables
 from elephan.report.charts import SYMBOLS, BarChart, BarPanel, Bars, LineChart, LinePanel, Points, far_apart
 from elephan.report.figures import COLORS, Figure, Values
 from elephan.report.matrix import Matrix
@@ -209,13 +209,13 @@ def sweep_report(sweep: Sweep[Any], path: str | Path, names: Names = None) -> Pa
     means = aggregate(sweep, asked, per=per).to_dicts()
     notes += dict.fromkeys(f"{row['metric']}: {row['why']}" for row in means if row["mean"] is None)
     keys = [*(axis.key for axis in sweep.axes if axis.key != SEED), *(["flow"] if per == "flow" else [])]
-    tables = [_means(means, keys), _table("Runs", frame(sweep, asked, per=per))]
+    shown = [_means(means, keys), _runs(frame(sweep, asked, per=per))]
     warnings = dict.fromkeys(line for run in sweep.made for line in run.warnings)
     page = {
         "title": _title(sweep),
         "size": f"{len(sweep)} runs over {', '.join(sweep.keys) or 'seeds'}",
         "warnings": [*notes, *warnings],
-        "tables": tables,
+        "tables": shown,
         "toml": sweep.scenarios[0][0].to_toml() if sweep.scenarios else "",
         "provenance": facts(sweep.made),
     }
@@ -230,12 +230,9 @@ def _title(sweep: Sweep[Any]) -> str:
 def _means(found: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
     """A table with a row for each point, with the means of the metrics."""
     names, rows = wide(found, keys, notebooks.shown)
-    return {
-        "title": "Means over the seeds",
-        "header": [*keys, *headings(names)],
-        "numeric": list(range(len(keys), len(keys) + len(names))),
-        "rows": [[_cell(value) for value in row] for row in rows],
-    }
+    return tables.table(
+        "Means over the seeds", [*keys, *headings(names)], rows, range(len(keys), len(keys) + len(names))
+    )
 
 
 def headings(names: Iterable[str]) -> list[str]:
@@ -244,26 +241,13 @@ def headings(names: Iterable[str]) -> list[str]:
     return [name if unit == "1" else f"{name} ({unit})" for name, unit in units.items()]
 
 
-def _table(title: str, found: Any) -> dict[str, Any]:
-    """A data frame as a table of a page, without columns that are empty."""
-    import polars.selectors as cs
-
-    numeric = set(found.select(cs.numeric()).columns)
+def _runs(found: Any) -> dict[str, Any]:
+    """The runs of a sweep as a table of a page, without columns that are empty."""
     kept = [name for name in found.columns if found[name].null_count() < len(found)]
-    return {
-        "title": title,
-        "header": kept,
-        "numeric": [i for i, name in enumerate(kept) if name in numeric],
-        "rows": [[_cell(value) for value in row] for row in found.select(kept).iter_rows()],
-    }
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return "never" if math.isinf(value) else f"{value:.4g}"
-    return str(value)
+    seeds = [str(seed) for seed in found["seed"]] if "seed" in kept else []
+    rows = found.select(kept).to_dicts()
+    shown = (row | {"seed": seed} for row, seed in zip(rows, seeds, strict=True)) if seeds else rows
+    return tables.table("Runs", kept, (list(row.values()) for row in shown))
 
 
 def notebook(sweep: Sweep[Any]) -> str:

@@ -13,6 +13,7 @@ from elephan.metrics.registry import get
 from elephan.report import pages
 from elephan.report.charts import Blob, Ellipses, LineChart, LinePanel, Points, far_apart
 from elephan.report.provenance import command
+from elephan.report.tables import table
 from elephan.runs import Run, Store
 from elephan.suites import programs
 from elephan.suites.drawn import Curve, TradeOff
@@ -113,7 +114,7 @@ def _matrix(found: Sequence[Evaluation]) -> dict[str, Any]:
         cells = [_said(one.sections[i].verdict, one.sections[i].comparison) for one in found]
         rows.append([section.name, section.title, *cells])
     header = ["§", "section", *(one.name for one in found)]
-    return {"title": "Sections and algorithms", "header": header, "numeric": [], "rows": rows}
+    return table("Sections and algorithms", header, rows)
 
 
 def _said(verdict: str, change: str | None) -> str:
@@ -128,7 +129,7 @@ def _sides(found: Sides) -> dict[str, Any]:
         rows.append([one.criterion, one.cell, quantity.name, *values])
     backends = [x for name in found.backends for x in (f"{name}: verdict", f"{name}: value")]
     title = f"Where the backends differ: {found.algorithm}"
-    return {"title": title, "header": ["criterion", "cell", "quantity", *backends], "numeric": [], "rows": rows}
+    return table(title, ["criterion", "cell", "quantity", *backends], rows)
 
 
 def _ends(quantity: Quantity, value: Value) -> str:
@@ -144,7 +145,7 @@ def _criteria(one: Evaluation) -> dict[str, Any]:
         limit = f"{outcome.quantity.name} {outcome.limit_text}"
         rows.append([criterion.section, criterion.id, criterion.force, criterion.text, limit, verdict, outcome.said])
     header = ["§", "criterion", "force", "statement", "requirement", "verdict", "why"]
-    return {"title": f"Criteria: {one.name}", "header": header, "numeric": [], "rows": rows}
+    return table(f"Criteria: {one.name}", header, rows)
 
 
 def _cells(outcome: Outcome) -> dict[str, Any]:
@@ -164,7 +165,7 @@ def _cells(outcome: Outcome) -> dict[str, Any]:
     unit = f" ({outcome.quantity.unit})" if outcome.quantity.unit else ""
     header = ["cell", f"{outcome.quantity.name}{unit}", "low", "high", "seeds", "verdict", "why", "runs"]
     title = f"{outcome.criterion.id}: {outcome.criterion.reason}"
-    return {"title": title, "header": header, "numeric": [1, 2, 3, 4], "rows": rows}
+    return table(title, header, rows, range(1, 5))
 
 
 def _provenance(found: Sequence[Evaluation]) -> list[tuple[str, str]]:
