@@ -77,3 +77,28 @@ def test_two_builds_in_a_guest(tmp_path: Path) -> None:
     assert beside.worst is not None
     assert beside.worst.judged is not None
     assert 2 < beside.worst.judged.found.value < 4
+
+
+@pytest.mark.large
+def test_a_program_with_sockets_of_linux_meets_the_suite(tmp_path: Path) -> None:
+    for name, text in (("server.py", SERVER), ("client.py", CLIENT)):
+        (tmp_path / name).write_text(text)
+    own = {
+        "server": f"/usr/bin/python3 {tmp_path / 'server.py'} {{port}}",
+        "client": f"/usr/bin/python3 {tmp_path / 'client.py'} {{address}} {{port}} {{bytes}}",
+    }
+    (found,) = evaluate([own], quick=True, seeds=2, store=Store(tmp_path / "store"), allow_programs=True)
+    missed = [
+        f"{outcome.criterion.id}: {outcome.why}"
+        for outcome in found.outcomes
+        if outcome.worst is None
+        or outcome.worst.judged is None
+        or not outcome.criterion.allowed.holds(outcome.worst.judged.found.value)
+    ]
+    # CUBIC fills a deep buffer, as the criterion says itself.
+    assert [one.split(":")[0] for one in missed] == ["deep-queue"], missed
+    # It is Linux beside Linux, so the flow of Linux loses nothing that a second one would not take.
+    harm = found.outcome("harm").worst
+    assert harm is not None
+    assert harm.judged is not None
+    assert harm.judged.found.value < 0.2
