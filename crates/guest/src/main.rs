@@ -84,7 +84,8 @@ fn launch() -> String {
 /// Becomes a program of the user. Returns only with an error.
 fn confined(words: &[OsString]) -> String {
     let [folder, program, rest @ ..] = words else { return "no command".into() };
-    if let Err(error) = sys::limit_process().and_then(|()| view::enter(&folder.to_string_lossy())) {
+    let entered = sys::limit_process().and_then(|()| view::enter(&folder.to_string_lossy()));
+    if let Err(error) = entered.and_then(|()| sys::become_ordinary()) {
         return error.to_string();
     }
     format!("{}: {}", program.to_string_lossy(), Command::new(program).args(rest).exec())

@@ -162,7 +162,7 @@ impl<'a> Programs<'a> {
         if program.exec && role == Role::Client {
             command.stdin(File::open(INPUT)?).stdout(sys::passed_on(OUTPUTS[0])?).stderr(sys::passed_on(OUTPUTS[1])?);
         } else {
-            command.stdin(view::nothing()?).stdout(File::create(&output)?).stderr(File::create(&errors)?);
+            command.stdin(view::nothing()?).stdout(view::create(&output)?).stderr(view::create(&errors)?);
         }
         command.process_group(0);
         let child = command.spawn().map_err(at(format!("program '{}'", program.name)))?;

@@ -1,12 +1,12 @@
 //! System calls. All `unsafe` code of the program is here: the calls that rustix does not have.
 #![allow(unsafe_code)]
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::event::epoll;
@@ -14,8 +14,8 @@ use rustix::fs::{self, FileType, Mode};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice, sockopt};
-use rustix::process::{self, Pid, PidfdFlags, Resource, Rlimit, Signal};
-use rustix::thread::{self, LinkNameSpaceType, UnshareFlags};
+use rustix::process::{self, Gid, Pid, PidfdFlags, Resource, Rlimit, Signal, Uid};
+use rustix::thread::{self, CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags};
 use rustix::time::{self, ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -66,8 +66,38 @@ pub fn signal(group: u32, signal: Signal) -> io::Result<()> {
 
 /// A file whose every write reaches the host at once.
 pub fn passed_on(path: &str) -> io::Result<File> {
-    let all = std::fs::OpenOptions::new().create(true).append(true).custom_flags(libc::O_SYNC).open(path)?;
-    Ok(all)
+    let file = std::fs::OpenOptions::new().create(true).append(true).custom_flags(libc::O_SYNC).open(path)?;
+    // A program may open it again, as /dev/stdout.
+    file.set_permissions(Permissions::from_mode(0o666))?;
+    Ok(file)
+}
+
+/// User and group of programs (`nobody`).
+pub const PROGRAMS: u32 = 65_534;
+
+/// Makes this process one of an ordinary user of the guest, who can neither mount the host's files, nor change the kernel's
+/// settings, nor look into the first process. It keeps what programs use on a network, and may read all files that it sees.
+pub fn become_ordinary() -> io::Result<()> {
+    const LAST: u32 = 63;
+    let kept = CapabilitySet::NET_ADMIN
+        | CapabilitySet::NET_RAW
+        | CapabilitySet::NET_BIND_SERVICE
+        | CapabilitySet::DAC_READ_SEARCH;
+    for number in (0..=LAST).filter(|number| kept.bits() & 1 << number == 0) {
+        // SAFETY: the call changes this process alone. It fails for numbers that the kernel does not know.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number) };
+    }
+    thread::set_keep_capabilities(true)?;
+    thread::set_thread_groups(&[])?;
+    let (user, group) = (Uid::from_raw(PROGRAMS), Gid::from_raw(PROGRAMS));
+    thread::set_thread_res_gid(group, group, group)?;
+    thread::set_thread_res_uid(user, user, user)?;
+    thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: kept })?;
+    for number in (0..=LAST).filter(|number| kept.bits() & 1 << number != 0) {
+        // SAFETY: as above.
+        done(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, number, 0, 0) }.into())?;
+    }
+    Ok(thread::set_no_new_privs(true)?)
 }
 
 /// Limits the files and the processes of a program. A write beyond its limit is an error of the program and does not end it.

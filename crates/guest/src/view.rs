@@ -1,11 +1,11 @@
 //! The files that programs see: the host's programs and libraries, read-only, and folders of their own that they may write.
 //!
 //! The host's files come through hostfs, of which only a few folders are bound into the view. Homes, keys and the rest of
-//! the host stay outside. Everything that a program writes is in memory of limited size, and ends with the guest.
+//! the host stay outside, and a program is an ordinary user, who cannot mount them. Everything that a program writes is in memory of limited size, and ends with the guest.
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::mount::MountFlags;
@@ -51,6 +51,8 @@ const SIZE: &str = "size=128m,nr_inodes=16384,mode=755";
 const KEPT_BYTES: u64 = 64 << 20;
 /// Largest number of files of a host that are kept.
 const KEPT_FILES: usize = 64;
+/// Most bytes of all files that are kept: files with holes are larger than the memory that they take.
+const KEPT_ALL: u64 = 256 << 20;
 
 /// Environment of a program, besides that of the plan. `OPENSSL_ia32cap` hides the instructions `rdrand` and `rdseed`, whose
 /// numbers no seed decides, from OpenSSL, BoringSSL and AWS-LC.
@@ -60,7 +62,7 @@ pub const ENVIRONMENT: [(&str, &str); 6] = [
     ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000"),
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("TMPDIR", "/tmp"),
-    ("USER", "root"),
+    ("USER", "nobody"),
 ];
 
 /// Builds the view.
@@ -92,7 +94,9 @@ pub fn build(plan: &Plan) -> io::Result<()> {
     fs::write(below("etc/hosts"), "127.0.0.1 localhost\n")?;
     for number in 0..plan.programs.len() {
         for role in ["server", "client"] {
-            fs::create_dir_all(below(&format!("own/{number}/{role}")))?;
+            let own = below(&format!("own/{number}/{role}"));
+            fs::create_dir_all(&own)?;
+            chown(&own, Some(sys::PROGRAMS), Some(sys::PROGRAMS))?;
             fs::create_dir_all(format!("/programs/{number}/{role}"))?;
         }
     }
@@ -107,6 +111,13 @@ pub fn own_folder(place: &str) -> String {
 /// File of an output of a program.
 pub fn outputs(place: &str, name: &str) -> PathBuf {
     below(&format!("own/{place}.{name}"))
+}
+
+/// Creates such a file, which the program may open again as `/dev/stdout`.
+pub fn create(output: &Path) -> io::Result<File> {
+    let file = File::create(output)?;
+    chown(output, Some(sys::PROGRAMS), Some(sys::PROGRAMS))?;
+    Ok(file)
 }
 
 /// Input without content.
@@ -128,11 +139,10 @@ pub fn keep(place: &str, outputs: &[&PathBuf]) -> io::Result<()> {
         copy(output, &to.with_extension(name))?;
     }
     let own = below(&format!("own/{place}"));
-    let mut left = KEPT_FILES;
-    keep_folder(&own, &to, &mut left)
+    keep_folder(&own, &to, &mut (KEPT_FILES, KEPT_ALL))
 }
 
-fn keep_folder(from: &Path, to: &Path, left: &mut usize) -> io::Result<()> {
+fn keep_folder(from: &Path, to: &Path, left: &mut (usize, u64)) -> io::Result<()> {
     let mut entries = fs::read_dir(from)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -141,8 +151,8 @@ fn keep_folder(from: &Path, to: &Path, left: &mut usize) -> io::Result<()> {
         if kind.is_dir() {
             fs::create_dir_all(&target)?;
             keep_folder(&entry.path(), &target, left)?;
-        } else if kind.is_file() && *left > 0 {
-            *left -= 1;
+        } else if kind.is_file() && left.0 > 0 && entry.metadata()?.len() <= left.1 {
+            *left = (left.0 - 1, left.1 - entry.metadata()?.len());
             copy(&entry.path(), &target)?;
         }
     }
