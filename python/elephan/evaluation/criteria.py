@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Any, Protocol, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from elephan.evaluation.conditions import Value, Where
 from elephan.evaluation.judging import Assessment
@@ -19,7 +19,7 @@ from elephan.evaluation.measurement import Measurement
 from elephan.evaluation.relations import RELATIONS, Terms
 from elephan.evaluation.wording import figure_text, quantity_of, spread, where_text
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.fields import Name, Text, reported
+from elephan.scenario.fields import Name, Text, parsed
 
 
 class CriterionError(ValueError):
@@ -46,8 +46,8 @@ def _margin(value: Any) -> float:
     return found
 
 
-Number = Annotated[float, BeforeValidator(reported(number))]
-Margin = Annotated[float, BeforeValidator(reported(_margin))]
+Number = Annotated[float, parsed(number)]
+Margin = Annotated[float, parsed(_margin)]
 
 
 class Criterion(BaseModel):

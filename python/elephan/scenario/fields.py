@@ -37,6 +37,11 @@ def reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
     return validate
 
 
+def parsed(parse: Callable[[Any], Any]) -> BeforeValidator:
+    """The validator of a field whose text ``parse`` reads."""
+    return BeforeValidator(reported(parse))
+
+
 def listed(words: Iterable[str]) -> str:
     """Joins words for a sentence: ``a, b or c``."""
 
@@ -53,6 +58,11 @@ def one_of(words: tuple[str, ...], noun: str) -> Callable[[Any], str]:
         return value
 
     return parse
+
+
+def chosen(words: tuple[str, ...], noun: str) -> BeforeValidator:
+    """The validator of a field with one word out of ``words``."""
+    return parsed(one_of(words, noun))
 
 
 def parse_rules(value: Any) -> tuple[str, ...]:
@@ -91,6 +101,11 @@ def whole_number(low: int, high: int, noun: str) -> Callable[[Any], int]:
         return value
 
     return parse
+
+
+def counted(low: int, high: int, noun: str) -> BeforeValidator:
+    """The validator of a field with a whole number from ``low`` to ``high``."""
+    return parsed(whole_number(low, high, noun))
 
 
 parse_seed = whole_number(0, 2**63 - 1, "a seed")
@@ -161,42 +176,38 @@ def dump_samples(samples: tuple[int, ...]) -> list[str]:
     return [units.format_time(sample) for sample in samples]
 
 
-Rate = Annotated[int, BeforeValidator(reported(units.parse_rate)), PlainSerializer(units.format_rate)]
-Time = Annotated[int, BeforeValidator(reported(units.parse_time)), PlainSerializer(units.format_time)]
-PositiveTime = Annotated[int, BeforeValidator(reported(units.parse_positive_time)), PlainSerializer(units.format_time)]
-Offset = Annotated[int, BeforeValidator(reported(units.parse_offset)), PlainSerializer(units.format_offset)]
-Drift = Annotated[int, BeforeValidator(reported(units.parse_drift)), PlainSerializer(units.format_drift)]
-Size = Annotated[int, BeforeValidator(reported(units.parse_size)), PlainSerializer(units.format_size)]
-BufferSize = Annotated[Buffer, BeforeValidator(reported(units.parse_buffer)), PlainSerializer(str)]
-Data = Annotated[Amount, BeforeValidator(reported(units.parse_amount)), PlainSerializer(str)]
-Window = Annotated[
-    Amount, BeforeValidator(reported(lambda v: units.parse_amount(v, "a window", "10 segments"))), PlainSerializer(str)
-]
-WindowLimit = Annotated[Amount | str, BeforeValidator(reported(limited("a window"))), PlainSerializer(str)]
-LossModel = Annotated[Loss, BeforeValidator(reported(losses.parse_loss)), PlainSerializer(losses.dump_loss)]
-Share = Annotated[float, BeforeValidator(reported(units.parse_share))]
-StepRate = Annotated[int, BeforeValidator(reported(units.parse_step_rate)), PlainSerializer(units.format_rate)]
-Trace = Annotated[tuple[int, ...], BeforeValidator(reported(traces.parse_rate_trace))]
-Samples = Annotated[tuple[int, ...], BeforeValidator(reported(traces.parse_samples)), PlainSerializer(dump_samples)]
+Rate = Annotated[int, parsed(units.parse_rate), PlainSerializer(units.format_rate)]
+Time = Annotated[int, parsed(units.parse_time), PlainSerializer(units.format_time)]
+PositiveTime = Annotated[int, parsed(units.parse_positive_time), PlainSerializer(units.format_time)]
+Offset = Annotated[int, parsed(units.parse_offset), PlainSerializer(units.format_offset)]
+Drift = Annotated[int, parsed(units.parse_drift), PlainSerializer(units.format_drift)]
+Size = Annotated[int, parsed(units.parse_size), PlainSerializer(units.format_size)]
+BufferSize = Annotated[Buffer, parsed(units.parse_buffer), PlainSerializer(str)]
+Data = Annotated[Amount, parsed(units.parse_amount), PlainSerializer(str)]
+Window = Annotated[Amount, parsed(lambda v: units.parse_amount(v, "a window", "10 segments")), PlainSerializer(str)]
+WindowLimit = Annotated[Amount | str, parsed(limited("a window")), PlainSerializer(str)]
+LossModel = Annotated[Loss, parsed(losses.parse_loss), PlainSerializer(losses.dump_loss)]
+Share = Annotated[float, parsed(units.parse_share)]
+StepRate = Annotated[int, parsed(units.parse_step_rate), PlainSerializer(units.format_rate)]
+Trace = Annotated[tuple[int, ...], parsed(traces.parse_rate_trace)]
+Samples = Annotated[tuple[int, ...], parsed(traces.parse_samples), PlainSerializer(dump_samples)]
 RateTable = Annotated[
     timed.TimedTable | None,
-    BeforeValidator(reported(timed.parse_rate_table)),
+    parsed(timed.parse_rate_table),
     PlainSerializer(partial(timed.dump_table, units.format_rate)),
 ]
 DelayTable = Annotated[
     timed.TimedTable | None,
-    BeforeValidator(reported(timed.parse_delay_table)),
+    parsed(timed.parse_delay_table),
     PlainSerializer(partial(timed.dump_table, units.format_time)),
 ]
-Writes = Annotated[
-    tuple[writes.Write, ...], BeforeValidator(reported(writes.parse_writes)), PlainSerializer(writes.dump_writes)
-]
-Record = Annotated[int | str, BeforeValidator(reported(parse_record))]
+Writes = Annotated[tuple[writes.Write, ...], parsed(writes.parse_writes), PlainSerializer(writes.dump_writes)]
+Record = Annotated[int | str, parsed(parse_record)]
 _interrupts = whole_number(1, 10**6, "a number of timer interrupts per second")
-Interrupts = Annotated[int, BeforeValidator(reported(_interrupts))]
-Switch = Annotated[bool, BeforeValidator(reported(parse_switch))]
-Name = Annotated[str, BeforeValidator(reported(printable("a name")))]
-Text = Annotated[str, BeforeValidator(reported(printable("a text")))]
+Interrupts = Annotated[int, parsed(_interrupts)]
+Switch = Annotated[bool, parsed(parse_switch)]
+Name = Annotated[str, parsed(printable("a name"))]
+Text = Annotated[str, parsed(printable("a text"))]
 
 
 def parse_parameters(value: Any) -> dict[str, float | bool | str]:
@@ -302,8 +313,8 @@ def dump_channel(channel: Channel | None) -> dict[str, Any] | None:
     return {"model": channel.model, "seed": channel.seed} | given
 
 
-ChannelChoice = Annotated[Channel | None, BeforeValidator(reported(parse_channel)), PlainSerializer(dump_channel)]
-QueueParameters = Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))]
+ChannelChoice = Annotated[Channel | None, parsed(parse_channel), PlainSerializer(dump_channel)]
+QueueParameters = Annotated[dict[str, Any], parsed(parse_parameters)]
 
 
 MOST_LOAD = 10

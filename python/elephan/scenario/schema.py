@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 
 from elephan.scenario import units
 from elephan.scenario.commands import PROGRAM, parse_command, to_flows
@@ -42,6 +42,8 @@ from elephan.scenario.fields import (
     Window,
     WindowLimit,
     Writes,
+    chosen,
+    counted,
     dump_load,
     dump_rtts,
     dump_transfers,
@@ -62,8 +64,7 @@ from elephan.scenario.fields import (
     parse_shape,
     parse_transfers,
     parse_weibull,
-    reported,
-    whole_number,
+    parsed,
 )
 from elephan.scenario.losses import Loss
 from elephan.scenario.stacks import DETECTIONS, HOST_RULES, RECOVERIES, STACKS, Stack
@@ -103,16 +104,16 @@ class Table(BaseModel):
 class StackSpec(Table):
     """``[stack]``: a named stack (``base``) and the fields that differ; ``stack = "ns2"`` is short for a base alone."""
 
-    base: Annotated[str, BeforeValidator(reported(one_of(tuple(STACKS), "a stack")))] | None = Field(
+    base: Annotated[str, chosen(tuple(STACKS), "a stack")] | None = Field(
         None, description="the named stack to start from: linux, linux-2.6, ns2, ns2-sack1 or rfc6675", examples=["ns2"]
     )
-    host: Annotated[str, BeforeValidator(reported(one_of(HOST_KINDS, "a host")))] | None = Field(
+    host: Annotated[str, chosen(HOST_KINDS, "a host")] | None = Field(
         None,
         description="rules of the hosts besides loss detection and recovery: linux (clocks, timers, timeout, receive "
         "window, quick ACKs, SACK blocks, CWR, F-RTO, D-SACK, undo), or plain (RFCs, exact clocks)",
         examples=["plain"],
     )
-    without: Annotated[tuple[str, ...], BeforeValidator(reported(parse_rules))] | None = Field(
+    without: Annotated[tuple[str, ...], parsed(parse_rules)] | None = Field(
         None,
         description=f"rules of Linux that the hosts lack, for a study of what each is worth: {listed(HOST_RULES)}",
         examples=[["f-rto"]],
@@ -135,29 +136,29 @@ class StackSpec(Table):
         description='receive window, or "unlimited"; unlimited Linux hosts have that of their send buffer',
         examples=["64 KiB"],
     )
-    ack_every: Annotated[int, BeforeValidator(reported(whole_number(1, 64, "a number of segments")))] | None = Field(
+    ack_every: Annotated[int, counted(1, 64, "a number of segments")] | None = Field(
         None, description="in-order segments for each ACK; 1 acknowledges every packet", examples=[2]
     )
     delayed_ack: Time | None = Field(None, description="longest delay of an ACK", examples=["40 ms"])
-    quick_acks: Annotated[int, BeforeValidator(reported(whole_number(0, 10**6, "a number of segments")))] | None = (
-        Field(None, description="segments at the start that are acknowledged individually", examples=[16])
+    quick_acks: Annotated[int, counted(0, 10**6, "a number of segments")] | None = Field(
+        None, description="segments at the start that are acknowledged individually", examples=[16]
     )
     min_rto: PositiveTime | None = Field(None, description="smallest retransmission timeout", examples=["200 ms"])
     max_rto: PositiveTime | None = Field(None, description="largest retransmission timeout", examples=["120 s"])
     initial_rto: PositiveTime | None = Field(None, description="timeout before the first RTT sample", examples=["1 s"])
     rto_granularity: Time | None = Field(None, description="clock granularity G of RFC 6298", examples=["10 ms"])
-    detection: Annotated[str, BeforeValidator(reported(one_of(DETECTIONS, "a way to detect losses")))] | None = Field(
+    detection: Annotated[str, chosen(DETECTIONS, "a way to detect losses")] | None = Field(
         None, description=f"loss detection: {listed(DETECTIONS)}", examples=["rack"]
     )
-    recovery: Annotated[str, BeforeValidator(reported(one_of(RECOVERIES, "a way to recover")))] | None = Field(
+    recovery: Annotated[str, chosen(RECOVERIES, "a way to recover")] | None = Field(
         None, description=f"amount of data sent in recovery: {listed(RECOVERIES)}", examples=["prr"]
     )
     limited_transmit: Switch | None = Field(None, description="RFC 3042: new data on the first two duplicate ACKs")
-    max_burst: Annotated[int | str, BeforeValidator(reported(parse_burst))] | None = Field(
+    max_burst: Annotated[int | str, parsed(parse_burst)] | None = Field(
         None, description='maximum number of segments sent after one ACK, or "unlimited"', examples=[3]
     )
-    dup_threshold: Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of segments")))] | None = (
-        Field(None, description="segments SACKed above a hole before it counts as lost", examples=[3])
+    dup_threshold: Annotated[int, counted(1, 10**6, "a number of segments")] | None = Field(
+        None, description="segments SACKed above a hole before it counts as lost", examples=[3]
     )
     any_ack_restarts_timer: Switch | None = Field(
         None, description="every ACK restarts the retransmission timer, not only ACKs of new data"
@@ -209,7 +210,7 @@ class StackSpec(Table):
         None, description="a misbehaving receiver: it acknowledges lost segments as if they had arrived"
     )
     hide_marks: Switch | None = Field(None, description="a misbehaving receiver: it does not echo ECN marks")
-    divide_acks: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of ACKs")))] | None = Field(
+    divide_acks: Annotated[int, counted(1, 1000, "a number of ACKs")] | None = Field(
         None,
         description="a misbehaving receiver: it splits each ACK into this number of ACKs of parts of the data",
         examples=[10],
@@ -332,7 +333,7 @@ def _dump_stack(spec: StackSpec) -> str | dict[str, Any]:
     return str(table["base"]) if set(table) == {"base"} else table
 
 
-StackChoice = Annotated[StackSpec, BeforeValidator(reported(parse_stack)), PlainSerializer(_dump_stack)]
+StackChoice = Annotated[StackSpec, parsed(parse_stack), PlainSerializer(_dump_stack)]
 
 
 class Measure(Table):
@@ -379,7 +380,7 @@ class Aggregation(Table):
     """``aggregation``: a transmitter gains access to its medium, then sends the waiting packets back to back
     (A-MPDU)."""
 
-    packets: Annotated[int, BeforeValidator(reported(whole_number(1, 65_535, "a number of packets")))] = Field(
+    packets: Annotated[int, counted(1, 65_535, "a number of packets")] = Field(
         description="maximum number of packets in a burst", examples=[32]
     )
     access: Time = Field(
@@ -398,7 +399,7 @@ class Retransmission(Table):
     """``retransmission``: a link layer that retransmits lost packets (ARQ), so that losses become delay."""
 
     loss: Share = Field(description="probability that a transmission fails", examples=["10%"])
-    tries: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of transmissions")))] = Field(
+    tries: Annotated[int, counted(1, 1000, "a number of transmissions")] = Field(
         7, description="maximum number of transmissions of a packet, after which the packet is lost", examples=[4]
     )
     delay: Time = Field(
@@ -489,7 +490,7 @@ _DelayStepsField = Annotated[
 class Events(Table):
     """``[events]``: record the events of each packet; ``events = true`` is short for all of the run."""
 
-    limit: Annotated[int, BeforeValidator(reported(whole_number(1, 10**9, "a number of events")))] = Field(
+    limit: Annotated[int, counted(1, 10**9, "a number of events")] = Field(
         10_000_000,
         description="maximum number of events, about 100 bytes each; a run with more is cancelled",
         examples=[50_000_000],
@@ -517,7 +518,7 @@ def _dump_events(events: Events | None) -> bool | dict[str, Any] | None:
     return None if events is None else events.model_dump(by_alias=True, exclude_unset=True, exclude_none=True) or True
 
 
-EventsChoice = Annotated[Events | None, BeforeValidator(reported(parse_events)), PlainSerializer(_dump_events)]
+EventsChoice = Annotated[Events | None, parsed(parse_events), PlainSerializer(_dump_events)]
 
 
 _LOSSES = [
@@ -583,7 +584,7 @@ class ParkingLot(Path):
     """``[parking_lot]``: several bottlenecks in a row; a flow crosses all bottlenecks, or the bottlenecks that ``hops``
     names."""
 
-    hops: Annotated[int, BeforeValidator(reported(whole_number(1, 1000, "a number of hops")))] = Field(
+    hops: Annotated[int, counted(1, 1000, "a number of hops")] = Field(
         description="bottlenecks in the row; each has an equal share of the delay", examples=[3]
     )
 
@@ -635,9 +636,7 @@ class Link(Table):
     )
 
 
-_RttDistribution = Annotated[
-    str | tuple[tuple[float, int], ...], BeforeValidator(reported(parse_rtts)), PlainSerializer(dump_rtts)
-]
+_RttDistribution = Annotated[str | tuple[tuple[float, int], ...], parsed(parse_rtts), PlainSerializer(dump_rtts)]
 
 
 class HostClock(Table):
@@ -651,7 +650,7 @@ class HostClock(Table):
 class Supply(Table):
     """Fields that applications and datagrams share: the course of a rate."""
 
-    arrivals: Annotated[str, BeforeValidator(reported(one_of(ARRIVALS, "a way to arrive")))] = Field(
+    arrivals: Annotated[str, chosen(ARRIVALS, "a way to arrive")] = Field(
         "even", description="arrivals of segments: equally spaced (even) or a Poisson process (poisson)"
     )
     frames: PositiveTime | None = Field(
@@ -659,7 +658,7 @@ class Supply(Table):
         description="interval of frames of random size, as in a video: a variable bit rate",
         examples=["40 ms"],
     )
-    frame_shape: Annotated[float, BeforeValidator(reported(parse_weibull))] = Field(
+    frame_shape: Annotated[float, parsed(parse_weibull)] = Field(
         0.8099,
         description=(
             "shape of the Weibull distribution of the frames' sizes: 1 is exponential, and a larger shape is "
@@ -676,10 +675,10 @@ class Supply(Table):
         None, description="mean duration of an on period; always on by default", examples=["500 ms"]
     )
     off: PositiveTime | None = Field(None, description="mean duration of an off period", examples=["500 ms"])
-    times: Annotated[str, BeforeValidator(reported(one_of(TIMES, "a distribution of times")))] = Field(
+    times: Annotated[str, chosen(TIMES, "a distribution of times")] = Field(
         "exponential", description=f"distribution of the on and off times: {listed(TIMES)}"
     )
-    shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
+    shape: Annotated[float, parsed(parse_shape)] = Field(
         1.5, description="shape of pareto times: above 1; up to 2 the variance is infinite", examples=[1.5]
     )
 
@@ -713,21 +712,21 @@ class Program(Table):
     folder that the program may write) are replaced too.
     """
 
-    server: Annotated[tuple[str, ...], BeforeValidator(reported(parse_command))] | None = Field(
+    server: Annotated[tuple[str, ...], parsed(parse_command)] | None = Field(
         None, description="command of the server: its words, or a text that is split as a shell splits it",
         examples=[["iperf3", "-s", "-p", "{port}"]],
     )  # fmt: skip
     server_of: Name | None = Field(
         None, description="name of another program, whose server this client uses", examples=["program-1"]
     )
-    client: Annotated[tuple[str, ...], BeforeValidator(reported(parse_command))] = Field(
+    client: Annotated[tuple[str, ...], parsed(parse_command)] = Field(
         description="command of the client; its end is the end of the program",
         examples=[["iperf3", "-c", "{address}", "-p", "{port}", "-n", "{bytes}"]],
     )
-    environment: Annotated[dict[str, str], BeforeValidator(reported(parse_environment))] = Field(
+    environment: Annotated[dict[str, str], parsed(parse_environment)] = Field(
         default_factory=dict, description="environment variables of both", examples=[{"RUST_LOG": "info"}]
     )
-    port: Annotated[int, BeforeValidator(reported(whole_number(1, 65_535, "a port")))] = Field(
+    port: Annotated[int, counted(1, 65_535, "a port")] = Field(
         4433, description="port of the server; the client starts when something listens there", examples=[5201]
     )
     ready: Text | None = Field(
@@ -735,10 +734,10 @@ class Program(Table):
         examples=["listening"],
     )  # fmt: skip
     bytes: Size = Field(10**7, description="the amount of data that {bytes} stands for", examples=["10 MB"])
-    sender: Annotated[str, BeforeValidator(reported(one_of(("server", "client"), "an end")))] = Field(
+    sender: Annotated[str, chosen(("server", "client"), "an end")] = Field(
         "server", description="the end at the beginning of the path, whose data take the path's own direction"
     )
-    files: Annotated[tuple[str, ...], BeforeValidator(reported(parse_files))] = Field(
+    files: Annotated[tuple[str, ...], parsed(parse_files)] = Field(
         (), description="files and folders of the host that both may read, besides installed programs and the folders "
         "of files that the commands name",
         examples=[["./certificates"]],
@@ -749,16 +748,16 @@ class Flow(Table):
     """``[[flow]]``: one TCP connection that sends as much as its window allows or its application supplies."""
 
     name: Name | None = Field(None, description="unique; algorithm-position by default", examples=["first"])
-    algorithm: Annotated[str, BeforeValidator(reported(parse_algorithm))] = Field(
+    algorithm: Annotated[str, parsed(parse_algorithm)] = Field(
         description="congestion control, with a preset after a colon; or a user-defined algorithm: a file and a class",
         examples=["cubic", "cubic:2005", "./mine.py:Mine"],
     )
-    parameters: Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))] = Field(
+    parameters: Annotated[dict[str, Any], parsed(parse_parameters)] = Field(
         default_factory=dict,
         description="parameters that differ from the algorithm's preset; user-defined algorithms get them as keywords",
         examples=[{"beta": 0.7}],
     )
-    count: Annotated[int, BeforeValidator(reported(whole_number(1, MOST_FLOWS, "a number of flows")))] = Field(
+    count: Annotated[int, counted(1, MOST_FLOWS, "a number of flows")] = Field(
         1, description="number of such flows: a group, named name-1, name-2 and so on", examples=[1000]
     )
     start: Time = Field(0, description="time of the flow's start (start_jitter is added)", examples=["50 s"])
@@ -777,14 +776,12 @@ class Flow(Table):
     )  # fmt: skip
     program: Program | None = Field(None, description="a program instead of TCP; [[program]] is short for it")
     size: Data | None = Field(None, description="amount of data; unlimited by default", examples=["10 MB"])
-    backend: Annotated[str, BeforeValidator(reported(one_of(FLOW_BACKENDS, "a backend of single flows")))] | None = (
-        Field(
-            None,
-            description="linux: a real Linux kernel has both ends (--on linux); quic: quinn has both ends (--on quic); "
-            "sim: the flow is simulated on the same path. If a flow has linux or quic, flows without this field are "
-            "simulated",
-            examples=["linux", "quic"],
-        )
+    backend: Annotated[str, chosen(FLOW_BACKENDS, "a backend of single flows")] | None = Field(
+        None,
+        description="linux: a real Linux kernel has both ends (--on linux); quic: quinn has both ends (--on quic); "
+        "sim: the flow is simulated on the same path. If a flow has linux or quic, flows without this field are "
+        "simulated",
+        examples=["linux", "quic"],
     )
     stack: StackChoice | None = Field(None, description="its stack; omitted fields come from the scenario's")
     rtt: PositiveTime | None = Field(
@@ -810,10 +807,10 @@ class Flow(Table):
         0, description="error of the base RTT that the flow's algorithm assumes; may be negative",
         examples=["20 ms"],
     )  # fmt: skip
-    direction: Annotated[str, BeforeValidator(reported(one_of(("right", "left"), "a direction")))] = Field(
+    direction: Annotated[str, chosen(("right", "left"), "a direction")] = Field(
         "right", description="dumbbell, parking_lot: direction of its data; left is opposite to the default"
     )
-    hops: Annotated[tuple[int, int], BeforeValidator(reported(parse_hops))] | None = Field(
+    hops: Annotated[tuple[int, int], parsed(parse_hops)] | None = Field(
         None,
         description="parking_lot: the hop that the flow crosses, or the first and the last hop; all by default",
         examples=[2],
@@ -839,26 +836,24 @@ class Flow(Table):
 class Sizes(Table):
     """``sizes``: the distribution of the sizes of a source's transfers."""
 
-    distribution: Annotated[str, BeforeValidator(reported(one_of(SIZES, "a distribution of sizes")))] = Field(
+    distribution: Annotated[str, chosen(SIZES, "a distribution of sizes")] = Field(
         "lognormal-pareto", description=f"{listed(SIZES)}", examples=["pareto"]
     )
     mean: Size = Field(25_000, description="mean of a constant, exponential or pareto distribution", examples=["25 kB"])
-    shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
+    shape: Annotated[float, parsed(parse_shape)] = Field(
         1.2, description="shape of pareto: above 1; up to 2 the variance is infinite", examples=[1.2]
     )
-    mu: Annotated[float, BeforeValidator(reported(finite(0, 40)))] = Field(
+    mu: Annotated[float, parsed(finite(0, 40))] = Field(
         9.357, description="lognormal-pareto: mean of the body's logarithm, of bytes (Barford 1998)"
     )
-    sigma: Annotated[float, BeforeValidator(reported(finite(1e-6, 20)))] = Field(
+    sigma: Annotated[float, parsed(finite(1e-6, 20))] = Field(
         1.318, description="lognormal-pareto: standard deviation of the body's logarithm (Barford 1998)"
     )
-    body_share: Annotated[float, BeforeValidator(reported(finite(0, 1)))] = Field(
+    body_share: Annotated[float, parsed(finite(0, 1))] = Field(
         0.93, description="fraction of the transfers in the body; the rest is in the tail (unverified)"
     )
     tail: Size = Field(133_000, description="size at which the body ends and the tail begins (Barford 1998)")
-    tail_shape: Annotated[float, BeforeValidator(reported(finite(0.01, 100)))] = Field(
-        1.1, description="shape of the tail (Barford 1998)"
-    )
+    tail_shape: Annotated[float, parsed(finite(0.01, 100))] = Field(1.1, description="shape of the tail (Barford 1998)")
     most: Size = Field(10**8, description="largest size of the tail (an assumption, so that the variance is finite)")
 
 
@@ -866,30 +861,30 @@ class Traffic(Table):
     """``[[traffic]]``: a source of TCP transfers that come and go."""
 
     name: Name | None = Field(None, description="unique; traffic-position by default", examples=["web"])
-    algorithm: Annotated[str, BeforeValidator(reported(parse_algorithm))] = Field(
+    algorithm: Annotated[str, parsed(parse_algorithm)] = Field(
         description="congestion control of its transfers, as of a flow", examples=["cubic"]
     )
-    parameters: Annotated[dict[str, Any], BeforeValidator(reported(parse_parameters))] = Field(
+    parameters: Annotated[dict[str, Any], parsed(parse_parameters)] = Field(
         default_factory=dict, description="parameters of the algorithm that differ from its preset"
     )
-    load: Annotated[float | int, BeforeValidator(reported(parse_load)), PlainSerializer(dump_load)] | None = Field(
+    load: Annotated[float | int, parsed(parse_load), PlainSerializer(dump_load)] | None = Field(
         None,
         description="Poisson arrivals with this load on the wire: a fraction of the path's slowest link, or a rate",
         examples=["60%", "40 Mbit/s"],
     )
-    per_second: Annotated[float, BeforeValidator(reported(parse_frequency))] | None = Field(
+    per_second: Annotated[float, parsed(parse_frequency)] | None = Field(
         None, description="Poisson arrivals with this number of transfers per second", examples=[50.0]
     )
-    users: Annotated[int, BeforeValidator(reported(whole_number(1, 10**6, "a number of users")))] | None = Field(
+    users: Annotated[int, counted(1, 10**6, "a number of users")] | None = Field(
         None, description="number of users, each of whom makes one transfer after another", examples=[20]
     )
     think: PositiveTime | None = Field(
         None, description="mean time from the end of a user's transfer to the next", examples=["1 s"]
     )
-    think_times: Annotated[str, BeforeValidator(reported(one_of(TIMES, "a distribution of times")))] = Field(
+    think_times: Annotated[str, chosen(TIMES, "a distribution of times")] = Field(
         "exponential", description=f"distribution of the think times: {listed(TIMES)}"
     )
-    think_shape: Annotated[float, BeforeValidator(reported(parse_shape))] = Field(
+    think_shape: Annotated[float, parsed(parse_shape)] = Field(
         1.5, description="shape of pareto times: above 1", examples=[1.5]
     )
     file: Text | None = Field(
@@ -898,7 +893,7 @@ class Traffic(Table):
     )  # fmt: skip
     transfers: Annotated[
         tuple[tuple[int, int, int | None], ...],
-        BeforeValidator(reported(parse_transfers)), PlainSerializer(dump_transfers),
+        parsed(parse_transfers), PlainSerializer(dump_transfers),
     ] | None = Field(
         None, description="list of transfers: start, size, optionally the round-trip time",
         examples=[[["0 s", "10 MB"], ["2 s", "1 MB", "80 ms"]]],
@@ -909,7 +904,7 @@ class Traffic(Table):
         description="their round-trip times: aikat, a file with a column rtt_ms, or quantiles; the path's by default",
         examples=["aikat", [[0, "20 ms"], [0.5, "60 ms"], [1, "200 ms"]]],
     )  # fmt: skip
-    record: Annotated[str, BeforeValidator(reported(one_of(RECORDS, "a record of transfers")))] = Field(
+    record: Annotated[str, chosen(RECORDS, "a record of transfers")] = Field(
         "all",
         description=(
             "record of the transfers: all (a row for each transfer) or summary (sums, and distributions whose size "
@@ -920,10 +915,10 @@ class Traffic(Table):
     start: Time = Field(0, description="earliest start of a transfer", examples=["10 s"])
     stop: PositiveTime | None = Field(None, description="latest start of a transfer; the end of the run by default")
     stack: StackChoice | None = Field(None, description="its stack; omitted fields come from the scenario's")
-    direction: Annotated[str, BeforeValidator(reported(one_of(("right", "left"), "a direction")))] = Field(
+    direction: Annotated[str, chosen(("right", "left"), "a direction")] = Field(
         "right", description="dumbbell, parking_lot: direction of its data"
     )
-    hops: Annotated[tuple[int, int], BeforeValidator(reported(parse_hops))] | None = Field(
+    hops: Annotated[tuple[int, int], parsed(parse_hops)] | None = Field(
         None, description="parking_lot: the hops that the transfers cross; all by default", examples=[2]
     )
     path: tuple[Name, ...] | None = Field(None, description="graph: the links that its data cross")
@@ -934,14 +929,14 @@ class ScenarioTable(Table):
     """The whole file."""
 
     title: Text | None = Field(None, description="title in one line; not part of the hash", examples=["a late flow"])
-    seed: Annotated[int, BeforeValidator(reported(parse_seed))] = Field(
+    seed: Annotated[int, parsed(parse_seed)] = Field(
         1, description="seed of the random streams; not part of the hash", examples=[1]
     )
     duration: PositiveTime = Field(description="simulated time", examples=["500 s"])
     sample_period: PositiveTime = Field(
         100 * 10**9, description="sampling interval of windows and queues", examples=["100 ms"]
     )
-    perturb: Annotated[str, BeforeValidator(reported(one_of(PERTURBATIONS, "a perturbation")))] | None = Field(
+    perturb: Annotated[str, chosen(PERTURBATIONS, "a perturbation")] | None = Field(
         None,
         description=(
             "random delays that depend on the seed. hosts: starts within 4 times the longest RTT, and packets up to "

@@ -5,23 +5,19 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from elephan.evaluation.criteria import Criterion, Margin, Number, number
 from elephan.evaluation.relations import RELATIONS, Allowed
 from elephan.evaluation.tables import GridTable, Table
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.fields import Name, Text, one_of, reported
+from elephan.scenario.fields import Name, Text, chosen, parsed
 
 FORCES = ("must", "should", "consider")
 KINDS = ("lost", "gained", "ratio", "difference")
 OVER = ("mean", "max", "min", "sum")
 PER = ("rtt", "rate")
 JUDGED = ("algorithm", "queue", "program")
-
-
-def _word(words: tuple[str, ...], noun: str) -> BeforeValidator:
-    return BeforeValidator(reported(one_of(words, noun)))
 
 
 def _quick(value: Any) -> bool | dict[str, Any]:
@@ -39,8 +35,8 @@ def _window(value: Any) -> tuple[float, float]:
     return start, end
 
 
-_Quick = Annotated[bool | dict[str, Any], BeforeValidator(reported(_quick))]
-_Window = Annotated[tuple[float, float], BeforeValidator(reported(_window))]
+_Quick = Annotated[bool | dict[str, Any], parsed(_quick)]
+_Window = Annotated[tuple[float, float], parsed(_window)]
 
 
 class CellTable(BaseModel):
@@ -76,7 +72,7 @@ class BaselineTable(Table):
     algorithm: Text = Field(description="replaces the judged algorithm", examples=["{rival}"])
     experiment: Name | None = Field(None, description="another experiment with the same cells")
     flows: tuple[Name, ...] | None = Field(None, description="flows, if they differ from those of the criterion")
-    kind: Annotated[Literal["lost", "gained", "ratio", "difference"], _word(KINDS, "a way to compare")] = Field(
+    kind: Annotated[Literal["lost", "gained", "ratio", "difference"], chosen(KINDS, "a way to compare")] = Field(
         "ratio",
         alias="as",
         description="lost: (baseline - value) / baseline; gained: (value - baseline) / value; ratio: value / baseline; "
@@ -87,23 +83,23 @@ class BaselineTable(Table):
 class CriterionTable(Criterion):
     """``[[criterion]]``: one requirement that is judged by runs."""
 
-    force: Annotated[Literal["must", "should", "consider"], _word(FORCES, "a force")] = Field(
+    force: Annotated[Literal["must", "should", "consider"], chosen(FORCES, "a force")] = Field(
         description="strength of the requirement: must, should or consider"
     )
     flows: tuple[Name, ...] | None = Field(None, description="flows or sources of the scenario that are measured")
-    over: Annotated[Literal["mean", "max", "min", "sum"], _word(OVER, "a way to combine flows")] = Field(
+    over: Annotated[Literal["mean", "max", "min", "sum"], chosen(OVER, "a way to combine flows")] = Field(
         "mean", description="combination of the flows of a metric with a value for each flow"
     )
     link: Name | None = Field(None, description="measured link; the bottleneck by default")
     window: _Window | None = Field(
         None, description="measured part as fractions of the duration; the scenario's by default", examples=[[0.5, 1.0]]
     )
-    per: Annotated[Literal["rtt", "rate"], _word(PER, "a divisor")] | None = Field(
+    per: Annotated[Literal["rtt", "rate"], chosen(PER, "a divisor")] | None = Field(
         None, description="divide a time in ms or s by the cell's rtt, or a rate in Mbit/s by the cell's rate"
     )
     baseline: BaselineTable | None = Field(None, description="compare with a second run")
     relation: Annotated[
-        str, _word(tuple(name for name, one in RELATIONS.items() if one.against_number), "a relation")
+        str, chosen(tuple(name for name, one in RELATIONS.items() if one.against_number), "a relation")
     ] = Field(description="comparison of the value with the limit")
     range: tuple[Number, Number] | None = Field(
         None, description="smallest and largest value, for the relations in_range and count"
@@ -113,10 +109,10 @@ class CriterionTable(Criterion):
     same: Margin | None = Field(
         None, description="difference from --against that counts as equal; 2 % of the value of --against by default"
     )
-    better: Annotated[Literal["higher", "lower"], _word(("higher", "lower"), "a direction")] | None = Field(
+    better: Annotated[Literal["higher", "lower"], chosen(("higher", "lower"), "a direction")] | None = Field(
         None, description="direction of a better value; by default lower for <= and higher for >="
     )
-    statistic: Annotated[Literal["mean", "median"], _word(("mean", "median"), "a statistic")] = Field(
+    statistic: Annotated[Literal["mean", "median"], chosen(("mean", "median"), "a statistic")] = Field(
         "mean", description="statistic over seeds; median for times that may be infinite"
     )
     weak: Text | None = Field(None, description="the reason why a pass is weak evidence, if it is weak")
@@ -143,7 +139,7 @@ class ObligationTable(Table):
     """``[[obligation]]``: a requirement that no run can judge, or that the suite's runs do not judge."""
 
     section: Text = Field(description="of the document")
-    force: Annotated[Literal["must", "should", "consider"], _word(FORCES, "a force")] = Field(
+    force: Annotated[Literal["must", "should", "consider"], chosen(FORCES, "a force")] = Field(
         "should", description="strength of the requirement"
     )
     text: Text = Field(description="the requirement in one sentence")
@@ -181,7 +177,7 @@ class SuiteTable(Table):
     id: Name = Field(description="short", examples=["rfc9743"])
     title: Text = Field(description="one line")
     citation: Text = Field(description="the document")
-    judges: Annotated[Literal["algorithm", "queue", "program"], _word(JUDGED, "what a suite judges")] = Field(
+    judges: Annotated[Literal["algorithm", "queue", "program"], chosen(JUDGED, "what a suite judges")] = Field(
         "algorithm",
         description="judged subjects: algorithms; queue disciplines, whose placeholder is {queue}; or programs, in the "
         "place of each [[program]] without a client",
