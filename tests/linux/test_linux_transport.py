@@ -73,7 +73,7 @@ def test_two_builds_in_a_guest(tmp_path: Path) -> None:
     (found,) = evaluate([bad], tmp_path, against=good, seeds=2, store=Store(tmp_path / "store"), allow_programs=True)
     complete, beside = found.outcomes
     assert (complete.verdict, complete.comparison) == ("fail", "worse")
-    assert complete.compared.startswith("share of runs that complete of program 0, against 1 with client.py")
+    assert complete.compared.startswith("share of complete runs of program 0, against 1 with client.py")
     assert beside.worst is not None
     assert beside.worst.judged is not None
     assert 2 < beside.worst.judged.found.value < 4

@@ -73,7 +73,7 @@ def spelled(name: str) -> str:
 
 _LABELS = {
     "backoff_delta": "multiplicative decrease",
-    "completed": "share of runs that complete",
+    "completed": "share of complete runs",
     "completed_fraction": "completed fraction of the transfers",
     "completion_s": "completion time",
     "cwnd_cov": "coefficient of variation of the congestion window",

@@ -24,6 +24,9 @@ _SEGMENT_S = 2e-7
 _OWN_SEGMENT_S = 6e-6
 """Processor time for a segment with an algorithm written in Python, s."""
 
+_PROGRAM_SEGMENT_S = 4e-4
+"""Processor time for a packet of a program in a guest, s, most of it for the program's system calls."""
+
 PREPARATION_S = {"sim": 0.03, "linux": 1.5, "kernel": 2.0}
 """Time of a run in addition to its traffic, s: tables; booting a guest; namespaces, programs and connections."""
 
@@ -45,6 +48,8 @@ def takes_s(scenario: Scenario, on: str = "sim", longer: float = 1.0) -> float:
         segment_s *= _BEHIND_ENGINE
     if any(own.pinned(flow.algorithm) for flow in form.flows):
         segment_s = max(segment_s, _OWN_SEGMENT_S)
+    if any(flow.program is not None for flow in form.flows):
+        segment_s = max(segment_s, _PROGRAM_SEGMENT_S)
     return fixed_s + longer * segment_s * work(scenario)
 
 
