@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import elephan
-from elephan import Scenario, ScenarioError, metrics
+from elephan import Scenario, ScenarioError, export, metrics
 from elephan.backends.kernel.lab import can_run
 from elephan.backends.linux import lab
 from elephan.backends.linux.guest import GuestError
@@ -142,6 +142,15 @@ def test_nothing_runs_without_permission(tmp_path: Path) -> None:
         elephan.run(scenario(tmp_path), on="linux", store=Store(tmp_path / "store"))
     with pytest.raises(ScenarioError, match=said):
         elephan.sweep([scenario(tmp_path)], on="linux", store=Store(tmp_path / "store"))
+
+
+@guest
+def test_a_capture_runs_programs_again_with_permission_only(tmp_path: Path) -> None:
+    made = run(scenario(tmp_path), tmp_path / "store")
+    with pytest.raises(ScenarioError, match=r"would run .* type --allow-programs"):
+        export.write_guest_pcapng(made, tmp_path / "frames.pcapng")
+    export.write_guest_pcapng(made, tmp_path / "frames.pcapng", "receiver", allow_programs=True)
+    assert (tmp_path / "frames.pcapng").stat().st_size > 1400 * 60
 
 
 @guest

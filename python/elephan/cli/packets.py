@@ -34,6 +34,7 @@ class Packets:
         at: side of the flows at which packets are captured; ``None`` for the sender's side.
         window: text of the window's ends; ``None`` for the whole run.
         flows: names of flows; empty for all.
+        allow_programs: true if the programs of the scenario may run again.
     """
 
     pcapng: str | None
@@ -41,6 +42,7 @@ class Packets:
     at: str | None = None
     window: tuple[str, str] | None = None
     flows: Sequence[str] = ()
+    allow_programs: bool = False
 
     def __bool__(self) -> bool:
         return self.pcapng is not None or self.qlog is not None
@@ -115,7 +117,9 @@ class Packets:
             raise ScenarioError("the capture has all frames of the guest; leave it out", path=option, source="show")
         total_s = run.form.duration_ps / 1e12
         with meter() as progress:
-            export.write_guest_pcapng(run, self.pcapng, self._side(), _reporting(progress, total_s))
+            export.write_guest_pcapng(
+                run, self.pcapng, self._side(), _reporting(progress, total_s), allow_programs=self.allow_programs
+            )
         return [Path(self.pcapng)]
 
     def _side(self) -> Literal["sender", "receiver"]:

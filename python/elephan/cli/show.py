@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 )
 @click.option("--flow", "flows", multiple=True, metavar="NAME", help="Of this flow. [default: all flows]")
 @click.option("--link", metavar="NAME", help="Of this link. [default: the bottleneck]")
+@common.programs_option
 @common.store_option
 @common.json_option
 def command(
@@ -62,6 +63,7 @@ def command(
     window: tuple[str, str] | None,
     flows: tuple[str, ...],
     link: str | None,
+    allow_programs: bool,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -71,7 +73,7 @@ def command(
     A run is named by its id, the beginning of its id, its folder, or 'last', the run saved last. 'last~1' is the run
     saved before it. For --pcapng and --qlog, a scenario without an event log is run again.
     """
-    packets = Packets(pcapng, qlog, at, window, flows)
+    packets = Packets(pcapng, qlog, at, window, flows, allow_programs)
     packets.check()
     asked = Asked(wanted, window, flows, link)
     name = names[0]
