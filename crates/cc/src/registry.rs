@@ -67,6 +67,14 @@ macro_rules! algorithms {
             }
         }
 
+        impl Clone for Controller {
+            /// # Panics
+            /// If a user's algorithm cannot be copied, which [`Controller::try_clone`] tells.
+            fn clone(&self) -> Self {
+                self.try_clone().expect("an algorithm that is copied can be")
+            }
+        }
+
         impl fmt::Debug for Controller {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {

@@ -93,7 +93,7 @@ impl MeasuredLosses {
 }
 
 /// The values of a group's active flows at a sample time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Values {
     active: u64,
     cwnd: Vec<f64>,
@@ -130,7 +130,7 @@ impl Values {
 }
 
 /// State of a flow from which the quantiles of the flow's group are computed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Member {
     recorded: bool,
     stop: Time,
@@ -145,7 +145,7 @@ struct Member {
 }
 
 /// Reduces samples to quantiles.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reducer {
     times: Arc<[Time]>,
     /// Number of sample times reduced so far.

@@ -200,6 +200,50 @@ impl FlowEnd {
         with_end!(&mut self.kind, end => end.timer(), inline => Time::NEVER)
     }
 
+    /// A copy, if the end can be copied.
+    pub(crate) fn try_clone(&self) -> Option<Self> {
+        let kind = match &self.kind {
+            Kind::TcpSender(sender) if sender.can_be_copied() => Kind::TcpSender(sender.clone()),
+            Kind::TcpReceiver(receiver) => Kind::TcpReceiver(receiver.clone()),
+            Kind::Inline => Kind::Inline,
+            _ => return None,
+        };
+        Some(Self { kind, attachment: self.attachment.clone() })
+    }
+
+    /// True if the end can be copied.
+    pub(crate) fn can_be_copied(&self) -> bool {
+        match &self.kind {
+            Kind::TcpSender(sender) => sender.can_be_copied(),
+            Kind::TcpReceiver(_) | Kind::Inline => true,
+            _ => false,
+        }
+    }
+
+    /// The sender, if the end is one of TCP.
+    pub(crate) fn tcp_sender(&mut self) -> Option<&mut Sender> {
+        match &mut self.kind {
+            Kind::TcpSender(sender) => Some(sender),
+            _ => None,
+        }
+    }
+
+    /// Congestion window of a TCP sender, segments.
+    pub(crate) fn window(&self) -> Option<f64> {
+        match &self.kind {
+            Kind::TcpSender(sender) => Some(sender.window()),
+            _ => None,
+        }
+    }
+
+    /// Counts of a TCP receiver that is not evaluated inline.
+    pub(crate) fn receiver_totals(&self) -> Option<ReceiverSample> {
+        match &self.kind {
+            Kind::TcpReceiver(receiver) => Some(receiver.totals()),
+            _ => None,
+        }
+    }
+
     /// True if the end is a receiver that the network evaluates inline.
     pub(crate) fn is_inline(&self) -> bool {
         matches!(self.kind, Kind::Inline)

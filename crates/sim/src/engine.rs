@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::algorithms::{controllers, source_controller};
+use crate::checks::{Checks, MOST_DIFFERENCE, Progress, Stretch};
 use crate::crowd::{Reducer, SAMPLES_AT_ONCE};
-use crate::endpoint::{EndpointState, Host};
+use crate::endpoint::{EndpointState, Host, Sender};
 use crate::ends::{FlowEnd, Transport, ends_of, into_records, packets};
 use crate::events::gather;
 use crate::hosted::Hosted;
 use crate::link::Link;
-use crate::network::{self, LinkId, MailboxId, Network, Node, SourceId};
+use crate::network::{self, LinkId, MailboxId, Network, Node, Sink, SourceId};
 use crate::outcome::{Conservation, Outcome, RunError};
 use crate::packet::FlowId;
 use crate::queue;
 use crate::record::{ReceiverRecord, ReceiverSample, SenderRecord, sample_times};
-use crate::spec::{FlowSpec, Spec, SpecError};
+use crate::spec::{FlowSpec, Resolution, Spec, SpecError};
 use crate::time::Time;
 use crate::traffic::Source;
 
@@ -162,6 +163,10 @@ pub struct Engine {
     times: Arc<[Time]>,
     /// Reduces the samples of flows, unless all are kept.
     reducer: Option<Reducer>,
+    /// Checks of a run in trains.
+    checks: Option<Box<Checks<Engine>>>,
+    /// Time at which a slice ends, besides the end of the run.
+    pause: Time,
 }
 
 impl Engine {
@@ -240,7 +245,7 @@ impl Engine {
         let ends = flows.as_flattened_mut();
         let turns = plan.order.iter().map(|&node| Turn::of(node, ends)).collect();
         let reducer = spec.record_flows.map(|_| Reducer::new(&spec, &times));
-        Ok(Self {
+        let mut engine = Self {
             spec,
             network,
             turns,
@@ -253,7 +258,11 @@ impl Engine {
             host: None,
             times,
             reducer,
-        })
+            checks: None,
+            pause: Time::NEVER,
+        };
+        engine.allow_trains();
+        Ok(engine)
     }
 
     /// Adds the host that has both ends of all flows with [`Transport::Hosted`].
@@ -321,7 +330,8 @@ impl Engine {
             if now >= end {
                 return Ok(false);
             }
-            let horizon = Time(now.0.saturating_add(self.slice.0)).min(end);
+            let next_check = self.checks.as_ref().map_or(Time::NEVER, |checks| checks.next());
+            let horizon = now.later(self.slice).min(end).min(self.pause).min(next_check);
             let worked = if let Some(events) = self.spec.events {
                 let worked = self.take_turns::<true>(horizon, supervisor);
                 let logged =
@@ -340,6 +350,9 @@ impl Engine {
             self.now = if worked { horizon } else { self.next_event().clamp(horizon, end) };
             if let Some(reducer) = &mut self.reducer {
                 reducer.reduce(self.now, &mut self.flows, &mut self.network.sinks);
+            }
+            if self.now >= next_check {
+                self.check_trains(supervisor)?;
             }
         }
         Ok(true)
@@ -437,6 +450,82 @@ impl Engine {
         Some(worked)
     }
 
+    // ---- runs in trains ----------------------------------------------------------------------------------------------
+
+    /// Lets segments leave in trains if the spec asks for it, and if the run can be copied to check them.
+    fn allow_trains(&mut self) {
+        let Self { spec, flows, sources, checks, .. } = self;
+        if spec.resolution == Resolution::Segment || !sources.is_empty() {
+            return;
+        }
+        if flows.as_flattened().iter().all(FlowEnd::can_be_copied) {
+            for sender in flows.as_flattened_mut().iter_mut().filter_map(FlowEnd::tcp_sender) {
+                if sender.allow_trains(spec) && checks.is_none() {
+                    *checks = Some(Box::new(Checks::new(spec)));
+                }
+            }
+        }
+    }
+
+    /// A copy of the run that goes on in single segments.
+    fn in_single_segments(&self) -> Option<Self> {
+        let copy = |[sender, receiver]: &[FlowEnd; 2]| Some([sender.try_clone()?, receiver.try_clone()?]);
+        let mut flows: Vec<[FlowEnd; 2]> = self.flows.iter().map(copy).collect::<Option<_>>()?;
+        flows.as_flattened_mut().iter_mut().filter_map(FlowEnd::tcp_sender).for_each(Sender::forbid_trains);
+        let Self { spec, network, turns, times, reducer, .. } = self;
+        let (spec, network, turns, reducer) = (spec.clone(), network.clone(), turns.clone(), reducer.clone());
+        let Self { slice, now, slices_per_report, turns_until_question, pause, .. } = *self;
+        let (times, sources, host, checks) = (times.clone(), Vec::new(), None, None);
+        Some(Self {
+            spec,
+            network,
+            turns,
+            slice,
+            now,
+            slices_per_report,
+            turns_until_question,
+            flows,
+            sources,
+            host,
+            times,
+            reducer,
+            checks,
+            pause,
+        })
+    }
+
+    /// Begins a stretch that is checked, or ends one. If its two versions differ too much, the one in single segments goes on.
+    fn check_trains(&mut self, supervisor: &mut dyn Supervisor) -> Result<(), RunError> {
+        let Some(mut checks) = self.checks.take() else { return Ok(()) };
+        if let Some(Stretch { begin, from, single, .. }) = checks.open.take() {
+            let difference = Progress::difference(from, single.progress(), self.progress());
+            if checks.note(begin, self.now, difference) > MOST_DIFFERENCE {
+                *self = *single;
+            }
+        } else if let Some(end) = checks.take_due(self.now) {
+            if let Some(mut single) = self.in_single_segments() {
+                single.pause = end;
+                while single.now < end {
+                    single.advance_asking(1, supervisor)?;
+                }
+                single.pause = Time::NEVER;
+                checks.open = Some(Stretch { begin: self.now, end, from: self.progress(), single: Box::new(single) });
+            }
+        }
+        self.checks = Some(checks);
+        Ok(())
+    }
+
+    fn progress(&self) -> Progress {
+        let receivers = self.flows.iter().zip(&self.network.sinks);
+        let of_inline = |sink: &Option<Sink>| sink.as_ref().map(|sink| sink.receiver.totals());
+        let totals = receivers.filter_map(|([_, end], sink)| end.receiver_totals().or_else(|| of_inline(sink)));
+        Progress {
+            delivered: totals.map(|totals| totals.delivered).sum(),
+            windows: self.flows.iter().filter_map(|[sender, _]| sender.window()).sum(),
+        }
+    }
+
     fn next_event(&mut self) -> Time {
         let Self { network, turns, sources, host, .. } = self;
         let next = |turn: &Turn| match *turn {
@@ -470,7 +559,7 @@ impl Engine {
         let samples = |(index, link): (usize, &mut Link)| link.finish(end).map(|samples| (index, samples));
         let links = self.network.links.iter_mut().enumerate().filter_map(samples).collect();
         let conservation = self.account();
-        let Self { spec, mut network, slice, mut flows, sources, times, .. } = self;
+        let Self { spec, mut network, slice, mut flows, sources, times, checks, .. } = self;
         let logs = flows.iter_mut().map(|ends| ends.each_mut().map(FlowEnd::take_log)).collect();
         let events = gather(&spec, network.log.take().map(|log| *log), logs);
         let sinks = network.sinks.drain(..flows.len());
@@ -490,6 +579,7 @@ impl Engine {
             conservation,
             slice,
             events,
+            resolution: checks.map(|checks| checks.report),
         }
     }
 

@@ -18,6 +18,7 @@
 
 pub mod algorithms;
 pub mod application;
+pub mod checks;
 #[cfg(test)]
 mod costs;
 pub mod crowd;

@@ -1,5 +1,6 @@
 //! Results of a run, and the errors that end one.
 
+use crate::checks::ResolutionReport;
 use crate::crowd::Crowd;
 use crate::events::Log;
 use crate::link::LinkTotals;
@@ -32,6 +33,8 @@ pub struct Outcome {
     pub slice: Time,
     /// Every event of a packet, if the spec asks for a log.
     pub events: Option<Log>,
+    /// Checks of a run in trains.
+    pub resolution: Option<ResolutionReport>,
 }
 
 /// Balance of all packets at the end of the run.

@@ -38,6 +38,12 @@ pub mod flag {
 /// the sender's record of the packet.
 pub const BYTES_PER_PACKET: u64 = 90;
 
+/// Largest number of segments that one packet stands for.
+pub const MOST_IN_TRAIN: u32 = 256;
+
+/// Resolution of [`Packet::span`], ps (a `u32` then reaches 1.1 s).
+const SPAN_UNIT_PS: u64 = 256;
+
 /// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).
 pub const OWD_UNIT_PS: u64 = 16_000;
 
@@ -94,18 +100,20 @@ pub enum Opening {
     SynDataAck = 4,
 }
 
+const COUNT: u32 = 32;
+const FLOW: u32 = 40;
 const HOP: u32 = 16;
 const FLAGS: u32 = 24;
 const EXTRA: u32 = 32;
 
-/// A data segment or an acknowledgement in flight.
+/// A data segment or an acknowledgement in flight, or a *train* of several that follow each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
     /// Time of the packet's arrival at the next hop.
     pub at: Time,
     /// Data: send time. ACK: the send time that the receiver echoes (RFC 7323 timestamps).
     pub stamp: Time,
-    /// Flow in the high half, segment in the low half.
+    /// Segment in the low half, then 8 bits with the number of further segments of a train, then the flow.
     who: u64,
     /// Bytes on the wire: 16 bits; hop: 8; flags: 8; extra: 32.
     what: u64,
@@ -117,7 +125,7 @@ impl Packet {
     #[inline]
     pub fn new(at: Time, stamp: Time, flow: FlowId, segment: u32, bytes: u16, flags: u8, extra: u32) -> Self {
         let what = u64::from(bytes) | u64::from(flags) << FLAGS | u64::from(extra) << EXTRA;
-        Self { at, stamp, who: u64::from(flow.0) << 32 | u64::from(segment), what }
+        Self { at, stamp, who: u64::from(flow.0) << FLOW | u64::from(segment), what }
     }
 
     /// A packet of a handshake, before the first hop of its path.
@@ -155,7 +163,7 @@ impl Packet {
     #[must_use]
     #[inline]
     pub fn flow(&self) -> FlowId {
-        FlowId((self.who >> 32) as u32)
+        FlowId((self.who >> FLOW) as u32)
     }
 
     /// Data: segment number. ACK: next segment expected.
@@ -246,6 +254,62 @@ impl Packet {
         Self { what: (self.what & !bits) | u64::from(flag::ECT0) << FLAGS, ..self }
     }
 
+    /// Number of packets that this one stands for.
+    #[must_use]
+    #[inline]
+    pub fn count(&self) -> u32 {
+        u32::from((self.who >> COUNT) as u8) + 1
+    }
+
+    /// True if this packet stands for several.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_train(&self) -> bool {
+        (self.who >> COUNT) as u8 != 0
+    }
+
+    /// A train of `count` packets, at most [`MOST_IN_TRAIN`], of which this one is the last. The first is ahead of it by
+    /// `span`, which a train with an entry beside it does not tell.
+    #[must_use]
+    pub fn as_train(self, count: u32, span: Time) -> Self {
+        debug_assert!((1..=MOST_IN_TRAIN).contains(&count), "a train of {count}");
+        let who = self.who & !(0xff << COUNT) | u64::from(count - 1) << COUNT;
+        let train = Self { who, ..self };
+        if count > 1 && self.flags() & flag::BESIDE == 0 { train.spanning(span) } else { train }
+    }
+
+    /// A train whose first packet is ahead of the last by `span`.
+    #[must_use]
+    pub fn spanning(self, span: Time) -> Self {
+        if self.flags() & flag::BESIDE != 0 {
+            return self;
+        }
+        let extra = (span.0 / SPAN_UNIT_PS).min(u32::MAX.into());
+        Self { what: self.what & !(u64::MAX << EXTRA) | extra << EXTRA, ..self }
+    }
+
+    /// Time by which the first packet of a train is ahead of the last; zero if the train does not tell.
+    #[must_use]
+    pub fn span(&self) -> Time {
+        let tells = self.is_train() && self.flags() & flag::BESIDE == 0;
+        if tells { Time(u64::from(self.extra()) * SPAN_UNIT_PS) } else { Time::ZERO }
+    }
+
+    /// The last packet of a train, alone.
+    #[must_use]
+    pub fn last_of_train(self) -> Self {
+        let alone = Self { who: self.who & !(0xff << COUNT), ..self };
+        alone.spanning(Time::ZERO)
+    }
+
+    /// The `count` packets of a train that have this number of others behind them. ACKs report what the last one does.
+    #[must_use]
+    pub fn part(self, behind: u32, count: u32) -> Self {
+        let data = u64::from(if self.is_ack() { 0 } else { behind });
+        let part = Self { who: self.who - data, ..self }.as_train(count, Time::ZERO);
+        if count > 1 { part } else { part.spanning(Time::ZERO) }
+    }
+
     /// The packet at its arrival at the next hop.
     #[must_use]
     #[inline]
@@ -281,5 +345,22 @@ mod tests {
         assert_eq!((packet.passage(), packet.is_ack()), (FlowId(3_000_000).acks(), true));
         let moved = packet.next_hop(Time(9)).next_hop(Time(10));
         assert_eq!((moved.hop(), moved.at, moved.bytes(), moved.extra()), (2, Time(10), 65_535, u32::MAX - 5));
+    }
+    #[test]
+    fn a_train_stands_for_packets_up_to_its_last() {
+        let us = Time::MICROSECOND;
+        let last = Packet::new(Time(9), Time(7), FlowId(3_000_000), 1000, 1500, 0, 0);
+        let train = last.as_train(MOST_IN_TRAIN, us);
+        assert_eq!(
+            (train.count(), train.is_train(), train.flow(), train.segment()),
+            (256, true, FlowId(3_000_000), 1000)
+        );
+        assert!(us.since(train.span()) < Time(SPAN_UNIT_PS));
+        assert_eq!((train.last_of_train().count(), train.last_of_train().extra(), train.bytes()), (1, 0, 1500));
+        let part = train.part(6, 100).spanning(Time(2 * SPAN_UNIT_PS));
+        assert_eq!((part.segment(), part.count(), part.span()), (994, 100, Time(2 * SPAN_UNIT_PS)));
+        assert_eq!((last.as_train(1, us).is_train(), last.as_train(1, us).span()), (false, Time::ZERO));
+        let report = Packet::new(Time(9), Time(7), FlowId(0), 1000, 60, flag::ACK | flag::BESIDE, 77).as_train(9, us);
+        assert_eq!((report.extra(), report.span(), report.part(4, 5).segment()), (77, Time::ZERO, 1000));
     }
 }

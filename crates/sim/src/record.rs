@@ -404,36 +404,42 @@ impl RttHistogram {
     /// Counts a sample.
     #[inline]
     pub fn add(&mut self, rtt: Time) {
-        self.total += 1;
+        self.add_times(rtt, 1);
+    }
+
+    /// Counts this number of samples of one value.
+    #[inline(always)]
+    pub fn add_times(&mut self, rtt: Time, times: u32) {
+        self.total += u64::from(times);
         if (1 << LOWEST_EXPONENT..1 << HIGHEST_EXPONENT).contains(&rtt.0) {
             let exponent = 63 - rtt.0.leading_zeros();
             let mantissa = (rtt.0 >> (exponent - MANTISSA_BITS)) & ((1 << MANTISSA_BITS) - 1);
             let bucket = (((exponent - LOWEST_EXPONENT) as usize) << MANTISSA_BITS) + mantissa as usize;
             match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
-                Some(count) => *count += 1,
-                None => self.widen(bucket),
+                Some(count) => *count += times,
+                None => self.widen(bucket, times),
             }
         } else {
-            self.add_unusual(rtt);
+            self.add_unusual(rtt, times);
         }
     }
 
     /// Counts a sample outside the array's buckets.
     #[cold]
-    fn widen(&mut self, bucket: usize) {
+    fn widen(&mut self, bucket: usize, times: u32) {
         let from = bucket / BUCKETS_AT_ONCE * BUCKETS_AT_ONCE;
         let (held, first) = (self.counts.len(), if self.counts.is_empty() { from } else { self.first.min(from) });
         let past = (self.first + held).max(from + BUCKETS_AT_ONCE);
         let mut counts = vec![0; past - first];
         let shift = self.first.saturating_sub(first);
         counts[shift..shift + held].copy_from_slice(&self.counts);
-        counts[bucket - first] += 1;
+        counts[bucket - first] += times;
         (self.counts, self.first) = (counts, first);
     }
 
     #[cold]
-    fn add_unusual(&mut self, rtt: Time) {
-        *self.unusual.entry(rtt.0 & !(width(rtt.0) - 1)).or_default() += 1;
+    fn add_unusual(&mut self, rtt: Time, times: u32) {
+        *self.unusual.entry(rtt.0 & !(width(rtt.0) - 1)).or_default() += u64::from(times);
     }
 
     /// The `q`-quantile, s: the middle of its bucket; `None` without samples.

@@ -153,6 +153,8 @@ def _only_plain(form: Spec) -> None:
         raise _refuse("background traffic does", "traffic")
     if form.events is not None:
         raise _refuse("happens to each packet", "events")
+    if form.resolution == "train":
+        raise ScenarioError("the model has no segments; leave it out", path="resolution")
     if form.internals:
         raise _refuse("goes on inside an algorithm", "internals")
     if form.record_flows is not None:

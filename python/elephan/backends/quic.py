@@ -236,6 +236,8 @@ def _check(form: Spec) -> None:
         raise _refuse("an event log", "events")
     if form.internals:
         raise _refuse("internals: quinn's controllers do not show their variables", "internals")
+    if form.resolution == "train":
+        raise ScenarioError("the backend 'quic' sends single segments; leave it out", path="resolution")
     if form.record_flows is not None:
         raise ScenarioError(
             "the backend 'quic' records every flow; write record = \"all\", or leave it out", path="record"

@@ -254,11 +254,10 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
 
 def print_run(run: Run) -> None:
     """Print a run's numbers as tables, its warnings, and its folder."""
-    from elephan.runs.result import flow_columns, flow_rows, whole_run
+    from elephan.runs.result import flow_columns, flow_rows, measured_range, whole_run
 
     summary = run.summary()
-    measure = summary["measure"]
-    title = f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s"
+    title = f"measured from {measured_range(summary)}"
     crowd = summary.get("crowd")
     datagrams = any(flow.get("owd_mean_ms") is not None for flow in crowd or summary["flows"])
     columns, flows = flow_rows(summary, flow_columns(_FLOW_COLUMNS, summary) | (_DATAGRAM_COLUMNS if datagrams else {}))

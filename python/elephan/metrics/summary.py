@@ -83,6 +83,7 @@ def summarize(run: Run) -> dict[str, Any]:
             "undefined": undefined,
         }
         | ({"traffic": sources} if sources else {})
+        | ({} if run.form.resolution == "segment" else {"resolution": run.manifest["engine_summary"].get("resolution")})
         | ({} if run.records_all else {"crowd": _crowd(run, rows)})
     )
 

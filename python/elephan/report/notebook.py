@@ -11,7 +11,7 @@ from elephan.report.provenance import title_of
 from elephan.report.run import FLOW_COLUMNS, LINK_COLUMNS
 from elephan.report.series import flow_curve
 from elephan.runs.errors import RunError
-from elephan.runs.result import defined, flow_columns, flow_rows, whole_run
+from elephan.runs.result import defined, flow_columns, flow_rows, measured_range, whole_run
 
 if TYPE_CHECKING:
     from elephan.runs.result import Run
@@ -26,14 +26,13 @@ _MOST_SAMPLES = 500_000
 def run_html(run: Run) -> str:
     """A run as HTML."""
     summary = run.summary()
-    measure = summary["measure"]
     where = "in memory only" if summary["dir"] is None else str(summary["dir"])
     took = "saved before" if summary["cached"] else _took(summary["wall_seconds"])
     columns = flow_columns(_FLOW_COLUMNS, summary)
     parts = [
         heading(
             title_of(run), run.id, f"on {run.backend}",
-            f"measured from {measure['from_s']:g} s to {measure['to_s']:g} s",
+            f"measured from {measured_range(summary)}",
         ),
         _rows(*flow_rows(summary, columns)) if summary["flows"] or summary.get("crowd") else "",
         _figure(run),

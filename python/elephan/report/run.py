@@ -12,7 +12,7 @@ from elephan.report.provenance import facts, title_of
 from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
 from elephan.report.tables import table
 from elephan.runs.crowds import QUANTILES
-from elephan.runs.result import defined, flow_columns, flow_rows, whole_run
+from elephan.runs.result import defined, flow_columns, flow_rows, measured_range, whole_run
 
 if TYPE_CHECKING:
     from elephan.runs import Run
@@ -55,7 +55,7 @@ def run_report(run: Run, out: str | Path) -> Path:
     page = {
         "id": run.id,
         "title": title_of(run),
-        "measure": f"{summary['measure']['from_s']:g} s to {summary['measure']['to_s']:g} s",
+        "measure": measured_range(summary),
         "whole_run": whole_run(summary),
         "warnings": run.warnings,
         "tables": tables,

@@ -555,6 +555,29 @@ _COUNTED = {
 }  # fmt: skip
 
 
+def measured_range(summary: Mapping[str, Any]) -> str:
+    """The range of time to which a summary's numbers apply, and the resolution if it is not that of segments."""
+    measure = summary["measure"]
+    found = f"{measure['from_s']:g} s to {measure['to_s']:g} s"
+    return f"{found}; {_in_trains(summary['resolution'])}" if "resolution" in summary else found
+
+
+def _in_trains(checks: Mapping[str, Any] | None) -> str:
+    """Result of the checks of a run in trains (``engine_summary.resolution`` of the manifest), in words."""
+    if checks is None:
+        return "in single segments: no flow here may have trains"
+    largest = max((stretch["difference"] for stretch in checks["stretches"]), default=0.0)
+    if checks["single_from_s"] is not None:
+        return (
+            f"in trains of segments until {checks['single_from_s']:g} s, and in single segments from then on, since "
+            f"the two differed by {100 * largest:.2g} %"
+        )
+    return (
+        f"in trains of segments, which differ by up to {100 * largest:.2g} % from single segments on "
+        f"{len(checks['stretches'])} stretches"
+    )
+
+
 def whole_run(summary: Mapping[str, Any]) -> str | None:
     """The counts of a run from its beginning to its end, in words, for a line below tables of its measured part;
     ``None`` if the whole run is measured."""

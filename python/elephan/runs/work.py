@@ -8,8 +8,9 @@ from functools import lru_cache
 
 from elephan import backends
 from elephan.scenario import Scenario, own
-from elephan.scenario.form import ArrivalsSpec, FlowSpec, LinkSpec, LoadArrivals
-from elephan.scenario.lookups import wire_bytes
+from elephan.scenario.form import ArrivalsSpec, FlowSpec, LinkSpec, LoadArrivals, Spec
+from elephan.scenario.lookups import base_rtt_ps, slowest_bps, wire_bytes
+from elephan.scenario.units import PS_PER_S
 
 _TRANSFERS_COST = 2.5
 """Cost of a segment of a short transfer, in segments of a long flow (measured by ``elephan bench``)."""
@@ -20,6 +21,11 @@ _LINKS_COST = 0.2
 
 _SEGMENT_S = 2e-7
 """Processor time of the simulator for a segment, s; the estimate is rather too long than too short."""
+
+_TRAINS_PER_WINDOW = 256
+_TRAIN_COST = 8.0
+_MOST_IN_TRAIN = 160.0
+"""Trains of a window, the cost of a train in segments, and the longest train on average."""
 
 _OWN_SEGMENT_S = 6e-6
 """Processor time for a segment with an algorithm written in Python, s."""
@@ -46,11 +52,20 @@ def takes_s(scenario: Scenario, on: str = "sim", longer: float = 1.0) -> float:
     segment_s = _SEGMENT_S * backends.get(on).cost
     if on == "linux" and (form.traffic or any(flow.backend is not None for flow in form.flows)):
         segment_s *= _BEHIND_ENGINE
+    if form.resolution == "train":
+        segment_s /= max(1.0, min(_window(form) / _TRAINS_PER_WINDOW, _MOST_IN_TRAIN) / _TRAIN_COST)
     if any(own.pinned(flow.algorithm) for flow in form.flows):
         segment_s = max(segment_s, _OWN_SEGMENT_S)
     if any(flow.program is not None for flow in form.flows):
         segment_s = max(segment_s, _PROGRAM_SEGMENT_S)
     return fixed_s + longer * segment_s * work(scenario)
+
+
+def _window(form: Spec) -> float:
+    """The BDP of the slowest flow's path for each flow, in segments."""
+    return min(
+        slowest_bps(form, flow) * base_rtt_ps(form, flow) / PS_PER_S / 8 / wire_bytes(flow.stack) for flow in form.flows
+    ) / sum(flow.count for flow in form.flows)
 
 
 def _segment_cost(sender: FlowSpec, links: Sequence[LinkSpec], cost: float) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from elephan.scenario import catalog, own, programs, transports
 from elephan.scenario.disciplines import limits, queue_parameters
@@ -43,7 +43,7 @@ from elephan.scenario.graph import DirectedLink, Graph, build_graph
 from elephan.scenario.impairments import impairments_form
 from elephan.scenario.losses import WIRE, Bursts, Loss, TimedBursts
 from elephan.scenario.perturbation import jitters
-from elephan.scenario.schema import Application, Datagrams, Events, Flow, HostClock, ScenarioTable, Traffic
+from elephan.scenario.schema import TRAINS, Application, Datagrams, Events, Flow, HostClock, ScenarioTable, Traffic
 from elephan.scenario.stacks import Stack
 from elephan.scenario.traffic import duration_form, source_form
 from elephan.scenario.units import format_offset, format_time
@@ -67,6 +67,7 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
         format=FORMAT,
         title=scenario.title,
         seed=scenario.seed,
+        resolution=_resolution(scenario.resolution),
         duration_ps=scenario.duration,
         sample_period_ps=scenario.sample_period,
         start_jitter_ps=start_jitter_ps,
@@ -79,6 +80,10 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
         internals=scenario.internals,
         record_flows=_recorded(scenario.record),
     )
+
+
+def _resolution(resolution: str) -> Literal["segment", "train"]:
+    return "train" if resolution == TRAINS else "segment"
 
 
 def _recorded(record: int | str) -> int | None:

@@ -26,7 +26,7 @@ from elephan.scenario.form import (
 )
 
 LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
-    Spec: ("title", "traffic", "events", "internals", "record_flows"),
+    Spec: ("title", "resolution", "traffic", "events", "internals", "record_flows"),
     LinkSpec: ("impairments", "copies", "delays_ps", "loss_on_wire"),
     Impairments: (
         "rate_steps", "rate_trace_ms", "delay_steps", "jitter", "reorder", "duplicate", "aggregation",

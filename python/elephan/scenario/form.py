@@ -701,6 +701,16 @@ class Measure(Form, frozen=True, kw_only=True):
     to_ps: int
 
 
+Resolution = Literal["segment", "train"]
+"""Resolution of a run.
+
+Values:
+    segment: A packet of the engine is one segment.
+    train: A packet of the engine may be a train of consecutive segments of a flow, as long as nothing happens that one
+        segment decides.
+"""
+
+
 class PoissonArrivals(Form, frozen=True, kw_only=True, tag_field="kind", tag="poisson"):
     """Poisson process of a given rate.
 
@@ -873,6 +883,7 @@ class Spec(Form, frozen=True, kw_only=True):
         internals: Record the internal variables of each flow's algorithm at the sample times.
         record_flows: Number of flows of each group whose samples are kept, evenly spread over the group; all if absent.
             If this number is present, also with the value 0, quantiles over the flows of each group are recorded.
+        resolution: Resolution: segments or trains of them.
         seed: Seed of start times, phases and every random stream.
         send_jitter_ps: Upper end of the uniform random delay of each packet at its sender, ps; packets stay in order.
         start_jitter_ps: Upper end of the uniform random delay of each flow's start, ps.
@@ -889,6 +900,7 @@ class Spec(Form, frozen=True, kw_only=True):
     format: int = 1
     internals: bool = False
     record_flows: int | None = None
+    resolution: Resolution = "segment"
     seed: int = 0
     send_jitter_ps: int = 0
     start_jitter_ps: int = 0

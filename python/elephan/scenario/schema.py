@@ -74,6 +74,8 @@ from elephan.scenario.units import Amount, Buffer
 ARRIVALS = ("even", "poisson")
 TIMES = ("constant", "exponential", "pareto")
 RECORDS = ("all", "summary")
+SEGMENTS, TRAINS = "segment", "train"
+RESOLUTIONS = (SEGMENTS, TRAINS)
 HOSTS = "hosts"
 PERTURBATIONS = (HOSTS, "none")
 SIZES = ("constant", "exponential", "pareto", "lognormal-pareto")
@@ -935,6 +937,14 @@ class ScenarioTable(Table):
     duration: PositiveTime = Field(description="simulated time", examples=["500 s"])
     sample_period: PositiveTime = Field(
         100 * 10**9, description="sampling interval of windows and queues", examples=["100 ms"]
+    )
+    resolution: Annotated[str, chosen(RESOLUTIONS, "a resolution")] = Field(
+        SEGMENTS,
+        description=(
+            "segment, or train: on a long fat path the simulator handles consecutive segments of a flow together, as "
+            "long as no queue, loss or window is close to a decision"
+        ),
+        examples=[TRAINS],
     )
     perturb: Annotated[str, chosen(PERTURBATIONS, "a perturbation")] | None = Field(
         None,

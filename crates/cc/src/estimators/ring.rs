@@ -50,8 +50,10 @@ impl<T: Copy + Default> SegmentRing<T> {
         if span > self.slots.len() {
             self.grow(base, span);
         }
-        let mask = self.slots.len() - 1;
-        (first..past).for_each(|segment| self.slots[segment as usize & mask] = value);
+        let (from, count) = (first as usize & (self.slots.len() - 1), past.saturating_sub(first) as usize);
+        let until_end = count.min(self.slots.len() - from);
+        self.slots[from..from + until_end].fill(value);
+        self.slots[..count - until_end].fill(value);
     }
 
     /// Value of an outstanding segment; `None` if the ring is empty.

@@ -121,6 +121,16 @@ impl SenderStatistics {
         }
     }
 
+    /// Records an RTT sample again, this number of times.
+    #[cold]
+    pub fn repeat_rtt(&mut self, rtt: Option<Time>, times: u32) {
+        if let Some(rtt) = rtt.filter(|_| self.measuring) {
+            self.measured.rtt_sum += rtt.seconds() * f64::from(times);
+            self.measured.rtt_count += u64::from(times);
+            self.measured.rtt.add_times(rtt, times);
+        }
+    }
+
     /// Records that a send loop ended.
     #[inline]
     pub fn note_send(&mut self) {

@@ -12,11 +12,13 @@ mod schedule;
 mod served;
 mod service;
 mod steps;
+mod train;
 mod wire;
 
 use self::loss::{Loss, OnWire};
 use self::schedule::Schedule;
 use self::service::Service;
+pub use self::train::{CarriedTrain, Train};
 use self::wire::{Launch, Wire};
 use crate::packet::Packet;
 use crate::queue::{Arrival, Backlog, CheckedLink, Queue, Verdict};
@@ -32,6 +34,8 @@ struct Waiting {
     /// Time at which the packet stops waiting.
     until: Time,
     bytes: u32,
+    /// Number of packets; those of a train wait together.
+    packets: u32,
 }
 
 /// One size for all packets.
@@ -442,7 +446,7 @@ impl Link {
         let waiting = uniform.waiting(self.free, now);
         for before in (1..=waiting).rev() {
             let until = self.free.since(Time(before * uniform.transmission.0));
-            self.waiting.push(Waiting { until, bytes: uniform.bytes as u32 });
+            self.waiting.push(Waiting { until, bytes: uniform.bytes as u32, packets: 1 });
         }
         self.backlog = Backlog { packets: waiting, bytes: waiting * uniform.bytes };
         if let Some(probe) = &mut self.probe {
@@ -478,7 +482,7 @@ impl Link {
     fn join(&mut self, now: Time, start: Time, end: Time, bytes: u64) {
         if start > now || self.hold_while_sent {
             let until = if self.hold_while_sent { end } else { start };
-            self.waiting.push(Waiting { until, bytes: bytes as u32 });
+            self.waiting.push(Waiting { until, bytes: bytes as u32, packets: 1 });
             self.backlog.packets += 1;
             self.backlog.bytes += bytes;
             if let Some(probe) = &mut self.probe {
@@ -538,9 +542,9 @@ impl Link {
         let mut last = 0;
         while let Some(&front) = self.waiting.front().filter(|front| front.until <= now) {
             self.waiting.pop();
-            self.backlog.packets -= 1;
+            self.backlog.packets -= u64::from(front.packets);
             self.backlog.bytes -= u64::from(front.bytes);
-            last = front.bytes;
+            last = front.bytes / front.packets;
         }
         if let Some(probe) = &mut self.probe {
             // Between arrivals a queue only shrinks, so it is smallest just before an arrival.

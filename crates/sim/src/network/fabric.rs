@@ -7,7 +7,7 @@ use super::ports::{LinkId, MailboxId, Port, Ports};
 use super::sinks::Sink;
 use crate::endpoint::End;
 use crate::events::{Kind, Log, NetworkLog};
-use crate::link::{Carried, Link};
+use crate::link::{Carried, Link, Train};
 use crate::packet::{BYTES_PER_PACKET, FlowId, Packet, PassageId, flag};
 use crate::sidecar::Sidecar;
 use crate::spec::EventsSpec;
@@ -144,6 +144,11 @@ impl Network {
             if packet.at >= self.end && this.is_recorded() {
                 return self.ports.mailboxes.push(self.too_late, packet);
             }
+            if packet.is_train() {
+                let Some(train) = self.carry_train(link, packet) else { return };
+                packet = train;
+                continue;
+            }
             let capable = packet.flags() & flag::ECT != 0;
             let Some(Carried { at, marked }) = this.carry(packet.at, bytes, capable) else {
                 return self.refuse(link, packet.at, packet);
@@ -153,6 +158,33 @@ impl Network {
             }
             packet = packet.next_hop(at + hop.tail.of(bytes));
         }
+    }
+
+    /// Carries a train over a link and forwards what passes, which may be several trains. Returns the last of them, before
+    /// its next hop.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn carry_train(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
+        let train = Train { at: packet.at, span: packet.span(), count: packet.count(), bytes: packet.bytes() };
+        let tail = self.tail(&packet).of(train.bytes);
+        let (mut place, mut last) = (0, None);
+        while place < train.count {
+            let carried = self.links[link.index()].carry_train(&train, place);
+            place += carried.before + carried.count + carried.behind;
+            self.dropped[packet.passage().index()] += u64::from(carried.before + carried.behind);
+            if carried.count == 0 {
+                continue;
+            }
+            let passed = packet.part(train.count - place + carried.behind, carried.count);
+            let passed = passed.spanning(carried.span).next_hop(carried.at + tail);
+            if let Some(passed) = last.replace(passed) {
+                self.forward_apart(passed);
+            }
+        }
+        if last.is_none() {
+            self.sidecars[packet.flow().index()].forget(&packet);
+        }
+        last
     }
 
     /// The links, and what is behind them.
@@ -289,7 +321,7 @@ impl Network {
     #[must_use]
     pub fn under_way(&self) -> Vec<u64> {
         let mut counts = vec![0; self.dropped.len()];
-        self.ports.iter().for_each(|packet| counts[packet.passage().index()] += 1);
+        self.ports.iter().for_each(|packet| counts[packet.passage().index()] += u64::from(packet.count()));
         for link in &self.links {
             link.for_each_waiting(|packet| counts[packet.passage().index()] += 1);
             link.for_each_flying(|packet| counts[packet.passage().index()] += 1);

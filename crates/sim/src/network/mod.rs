@@ -23,6 +23,19 @@
 //! no turn: it is evaluated when a packet is forwarded to it, and so is a receiver, which has a turn only for the timers of
 //! delayed ACKs. A link that can never queue only adds a time that depends on the packet's size (`quiet`).
 //!
+//! **Trains.** At the resolution `train` a packet may stand for several consecutive segments of a flow, or for their ACKs
+//! (`packet`). It is handled when its last segment is, and carries the time by which the first is ahead of it. Everything that
+//! the last segment meets is exact, and nothing depends on the future, so the proof above holds for trains too. Between the
+//! two ends of a train the segments are taken to be evenly spaced, which a transmitter keeps: it sends them at its rate, or
+//! as they arrive (`link/train`). While a queue has packets, the order of the packets of several flows changes neither the
+//! departures of the transmitter nor the sum of the waits, so throughput and mean queue do not depend on the length of
+//! trains. What depends on it is which flow finds the queue full, and by how many segments the queue seems shorter, because
+//! the segments of a train are in it only when the last is: at most half of the trains under way. A train has therefore at
+//! most 1/256 of its flow's window (1/2048 in slow start), and all flows' trains together at most 1/100 of a queue
+//! (`spec/trains`). A train that does not fit into the queue is taken segment by segment. Any other queue discipline, random
+//! loss, jitter, an application, a log of events, an algorithm that needs one-way delays or routers: single segments.
+//! `checks` runs parts of each such run in single segments too, and compares.
+//!
 //! | file | idea |
 //! | --- | --- |
 //! | `hops` | a path as a list of hops, with the common case behind each hop computed beforehand |

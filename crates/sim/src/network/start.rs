@@ -47,6 +47,20 @@ fn times_of(packet: &Packet, access: &Access) -> Times {
     access.times(packet.bytes())
 }
 
+impl Egress {
+    /// Puts a train into the container behind the link. The link takes its packets as [`crate::link::Link::carry_train`] does.
+    #[cold]
+    #[inline(never)]
+    fn put_train(&mut self, train: Packet, ports: &mut Ports, accesses: &[Access]) {
+        let Times { lead, transmission, delay } = times_of(&train, &accesses[self.access as usize]);
+        let begin = self.free.max(train.at.since(train.span()) + lead);
+        let sent = begin + Time(transmission.0 * u64::from(train.count()));
+        self.free = sent.max(train.at + lead + transmission);
+        let span = self.free.since(begin + transmission);
+        ports.put(self.next, train.spanning(span).next_hop(self.free + delay), self.rank);
+    }
+}
+
 impl Start {
     /// Puts a packet into the container at the first node where it waits. Returns the packet if it must be
     /// forwarded from hop to hop.
@@ -60,6 +74,10 @@ impl Start {
             }
             Self::Hops(lead) => return Some(lead.pass(packet)),
         };
+        if packet.is_train() {
+            egress.put_train(packet, ports, accesses);
+            return None;
+        }
         let Times { lead, transmission, delay } = if packet.bytes() == egress.usual_bytes {
             egress.usual
         } else {

@@ -266,6 +266,8 @@ enum Uncommon {
     /// The link's delay varies, or the link reorders or duplicates packets. The time is that of the packet's arrival at
     /// the far end without these impairments.
     Launch(Packet, Time),
+    /// The packet stands for several.
+    Train(Packet),
 }
 
 /// An uncommon event of a queue that decides at departures; the event leaves the loop over common events.
@@ -470,6 +472,11 @@ impl Network {
                     self.leave(link, packet, at);
                 }
                 Uncommon::Launch(packet, at) => self.leave(link, packet, at),
+                Uncommon::Train(train) => {
+                    if let Some(train) = self.carry_train(link, train) {
+                        self.forward(train);
+                    }
+                }
             }
         }
         worked
@@ -504,6 +511,10 @@ impl Network {
                 ahead.fetch_slot(mailboxes, soon);
             }
             taken += 1;
+            if packet.is_train() {
+                uncommon = Some(Uncommon::Train(packet));
+                continue;
+            }
             let (bytes, capable) = (packet.bytes(), packet.flags() & flag::ECT != 0);
             match link.carry(packet.at, bytes, capable) {
                 Some(Carried { at, marked: false }) => {
@@ -541,6 +552,9 @@ impl Network {
                 fetch_ahead(feed, &behind, &mut ahead);
             } else if F::MIXED {
                 fetch_hop(feed, behind.ports, behind.hops, behind.paths);
+            }
+            if packet.is_train() {
+                return Some(Uncommon::Train(packet));
             }
             let bytes = packet.bytes();
             let capable = packet.flags() & flag::ECT != 0;

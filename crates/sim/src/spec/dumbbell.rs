@@ -6,7 +6,7 @@ use super::flow::FlowSpec;
 use super::link::{LinkSpec, LossSpec};
 use super::queue::QueueSpec;
 use super::stack::{Detection, HostKind, RecoveryRule, StackSpec};
-use super::{FORMAT, Measure, Spec};
+use super::{FORMAT, Measure, Resolution, Spec};
 use crate::time::Time;
 
 impl StackSpec {
@@ -131,6 +131,7 @@ impl Spec {
             format: FORMAT,
             title: None,
             seed: 0,
+            resolution: Resolution::Segment,
             duration_ps: duration.0,
             sample_period_ps: 100 * Time::MILLISECOND.0,
             start_jitter_ps: 0,

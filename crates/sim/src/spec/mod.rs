@@ -15,10 +15,12 @@ mod link;
 mod program;
 mod queue;
 mod receive_window;
+mod resolution;
 mod schema;
 mod send_buffer;
 mod stack;
 mod traffic;
+mod trains;
 pub mod udt;
 mod validate;
 
@@ -39,6 +41,7 @@ pub use self::link::{LinkSpec, LossInterval, LossSpec};
 pub use self::program::ProgramSpec;
 pub use self::queue::{QueueSpec, value_of};
 pub use self::receive_window::unit_bytes;
+pub use self::resolution::Resolution;
 pub use self::schema::schema;
 pub use self::stack::{ClockSpec, Detection, HostKind, HostRule, RecoveryRule, StackSpec, timer_phase_ns};
 pub use self::traffic::{ArrivalsSpec, RecordSpec, SourceSpec};
@@ -58,6 +61,9 @@ pub struct Spec {
     /// Seed of start times, phases and every random stream.
     #[serde(default)]
     pub seed: u64,
+    /// Resolution: segments or trains of them.
+    #[serde(default)]
+    pub resolution: Resolution,
     /// Simulated time, ps.
     pub duration_ps: u64,
     /// Sampling interval, ps; 0 records only the ends of the measurement window.

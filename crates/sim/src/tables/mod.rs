@@ -7,6 +7,7 @@ mod events;
 use elephan_cc::Variable;
 use elephan_cc::observe::Form;
 
+use crate::checks::ResolutionReport;
 use crate::crowd::{Crowd, CrowdSample, MeasuredLosses, QUANTILES, Spread};
 use crate::link::LinkTotals;
 use crate::outcome::Outcome;
@@ -512,6 +513,11 @@ pub fn summary(spec: &Spec, outcome: &Outcome) -> serde_json::Value {
         "links": links,
         "engine_version": env!("CARGO_PKG_VERSION"),
     });
+    if let Some(ResolutionReport { stretches, single_from_s }) = &outcome.resolution {
+        let row = |&(from_s, to_s, difference): &(f64, f64, f64)| serde_json::json!({"from_s": from_s, "to_s": to_s, "difference": difference});
+        let stretches: Vec<serde_json::Value> = stretches.iter().map(row).collect();
+        summary["resolution"] = serde_json::json!({"stretches": stretches, "single_from_s": single_from_s});
+    }
     let unrecorded = losses_without_rows(spec, outcome);
     if !unrecorded.is_empty() {
         summary["unrecorded_losses"] = unrecorded.into();

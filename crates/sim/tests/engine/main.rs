@@ -22,5 +22,6 @@ mod properties;
 mod queues;
 mod routers;
 mod traffic;
+mod trains;
 mod transfers;
 mod udt;

@@ -152,6 +152,8 @@ def _only_plain(form: Spec) -> None:
         raise _refuse("background traffic", "traffic")
     if form.events is not None:
         raise _refuse("an event log", "events")
+    if form.resolution == "train":
+        raise ScenarioError("the backend 'kernel' sends single segments; leave it out", path="resolution")
     if form.record_flows is not None:
         raise ScenarioError(
             "the backend 'kernel' records every flow; write record = \"all\", or leave it out", path="record"

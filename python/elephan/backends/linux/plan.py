@@ -290,6 +290,8 @@ def _check(form: Spec, real: list[int], own_programs: list[int], hz: int) -> Non
     for name, time_ps in (("duration", form.duration_ps), ("sample_period", form.sample_period_ps)):
         if time_ps % _PS_PER_NS:
             raise ScenarioError(f"Linux counts whole ns; '{format_time(time_ps)}' is not", path=name)
+    if form.resolution == "train":
+        raise ScenarioError("the backend 'linux' sends single segments; leave it out", path="resolution")
     if form.record_flows is not None:
         raise ScenarioError(
             "the backend 'linux' records every flow; write record = \"all\", or leave it out", path="record"

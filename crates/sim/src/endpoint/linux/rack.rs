@@ -13,7 +13,7 @@ use crate::spec::{Detection, StackSpec};
 use crate::time::Time;
 
 /// State of RACK.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rack {
     is_on: bool,
     clock: Interrupts,

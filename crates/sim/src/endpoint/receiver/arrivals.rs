@@ -164,6 +164,13 @@ impl Arrivals {
         self.next += 1;
     }
 
+    /// Takes a train of the next expected segments, while nothing is missing.
+    pub(super) fn take_next_train(&mut self, train: &Packet) {
+        self.totals.wire_bytes += train.bytes() * u64::from(train.count());
+        self.totals.delivered += u64::from(train.count());
+        self.next += train.count();
+    }
+
     /// Counts and keeps a segment.
     pub(super) fn take(&mut self, segment: u32) -> Arrival {
         if segment < self.next {

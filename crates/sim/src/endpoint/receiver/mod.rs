@@ -14,6 +14,7 @@ mod echo;
 mod opening;
 mod paws;
 mod schedule;
+mod trains;
 
 use std::sync::Arc;
 
@@ -331,6 +332,7 @@ impl Receiver {
     pub fn on_segment_with_care(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         match packet.opens() {
             Some(kind) => self.on_opening(kind, packet),
+            None if packet.is_train() => self.on_train(packet, beside),
             None => self.on_segment(packet, beside),
         }
     }

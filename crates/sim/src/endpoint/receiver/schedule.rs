@@ -130,12 +130,7 @@ impl Schedule {
     /// due.
     #[inline(always)]
     pub(super) fn take_next(&mut self, now: Time, next: u32) -> bool {
-        if let Some(patience) = &mut self.patience {
-            if !patience.is_steady(now) {
-                let least = patience.on_segment(now, std::cmp::Ordering::Equal);
-                self.restart_quick_acks(least);
-            }
-        }
+        self.note_next(now);
         self.grow_window(Kept::ONE);
         self.read(now, next);
         self.is_due()
@@ -250,10 +245,40 @@ impl Schedule {
         self.unacknowledged >= self.every
     }
 
+    /// Adapts the timeout of delayed ACKs to the next expected segment.
+    #[inline(always)]
+    fn note_next(&mut self, now: Time) {
+        if let Some(patience) = &mut self.patience {
+            if !patience.is_steady(now) {
+                let least = patience.on_segment(now, std::cmp::Ordering::Equal);
+                self.restart_quick_acks(least);
+            }
+        }
+    }
+
+    /// Takes `count` segments in order that arrive until now, while nothing is missing. Returns the number of their ACKs; none
+    /// is left to wait.
+    pub(super) fn take_train(&mut self, now: Time, count: u32) -> u32 {
+        self.note_next(now);
+        let mut acks = 0;
+        while acks < count && self.is_quick() {
+            self.count_quick_ack();
+            acks += 1;
+        }
+        let delayed = count - acks;
+        let waiting = if delayed > 0 { self.unacknowledged + delayed } else { 0 };
+        acks + waiting.div_ceil(self.every)
+    }
+
     /// Delays the ACK of a segment that arrives now.
     #[inline(always)]
     pub(super) fn delay(&mut self, now: Time) {
         self.timer.delay(now, self.patience.as_ref().map_or(self.delay, Patience::timeout));
+    }
+
+    /// True if ACKs above a gap may wait.
+    pub(super) fn compresses(&self) -> bool {
+        self.compression.is_some()
     }
 
     /// True if an ACK waits for further segments.

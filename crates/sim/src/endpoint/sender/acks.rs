@@ -48,7 +48,7 @@ impl Sender {
         assert!(packet.at >= self.now, "a sender's clock went back");
         self.now = packet.at;
         self.stats.totals.acks += 1;
-        if self.is_clean(packet) {
+        if self.is_clean(packet) && !self.forms_trains() {
             match self.shortcut {
                 Shortcut::None => {}
                 Shortcut::Plain => return self.on_plain_ack(packet, out),
@@ -242,11 +242,15 @@ impl Sender {
         if self.repair.may_be_spurious() {
             self.check_spurious(packet, *report);
         }
+        let was_open = self.repair.is_open();
         let restarted = self.leave_if_repaired(packet.at, cumulative) && self.needs.rounds_restart;
         if restarted {
             self.rounds.restart(self.next.into());
         }
         let round_start = !restarted && self.rounds.on_ack(cumulative.into(), self.next.into());
+        if self.trains.are_allowed() {
+            self.trains.note_round(round_start, !was_open);
+        }
         if (round_start || restarted) && !self.validates_window() {
             self.window_use.begin_round();
         }

@@ -12,6 +12,7 @@ use super::opening::Opening;
 use super::repair::{Past, Repair};
 use super::shortcut::Shortcut;
 use super::timer::{Outstanding, Timers};
+use super::trains::Trains;
 use crate::application::Application;
 use crate::endpoint::boundary::{Endpoint, EndpointState, Outlet, PacketCounts};
 use crate::endpoint::departures::Departures;
@@ -35,8 +36,8 @@ use crate::sidecar::Sidecar;
 use crate::spec::{EventsSpec, FlowSpec, Handshake, MOST_SEGMENTS, Spec, StackSpec};
 use crate::time::Time;
 
-/// The sending end of a flow.
-#[derive(Debug)]
+/// The sending end of a flow. A copy needs an algorithm that can be copied ([`Sender::can_be_copied`]).
+#[derive(Clone, Debug)]
 pub struct Sender {
     pub(in crate::endpoint) flow: FlowId,
     pub(in crate::endpoint) algorithm: Controller,
@@ -91,6 +92,7 @@ pub struct Sender {
     pub(in crate::endpoint) log: Option<Box<SenderLog>>,
     /// Window at which each outstanding segment was sent, for algorithms that need it.
     pub(in crate::endpoint) sent_window: SegmentRing<f32>,
+    pub(in crate::endpoint) trains: Trains,
     /// Send time of the segment that the latest ACK echoes; only with [`Needs::one_way_delay`].
     pub(in crate::endpoint) echoed: Time,
 }
@@ -110,11 +112,10 @@ impl Sender {
         let (start, clock) = (stack.on_clock(start), Interrupts::of(&stack));
         let stats = SenderStatistics::new(flow, spec, sample_times);
         let application = Application::of_flow(spec, this, start);
-        let name = Name::default().and("flow ").and(&this.name);
         let watches = needs.sends || needs.delivery || needs.losses || needs.router == Some(Router::Xcp);
         Self {
             flow,
-            algorithm_seed: name.and(" algorithm").stream(spec.seed).bits(),
+            algorithm_seed: Name::default().and("flow ").and(&this.name).and(" algorithm").stream(spec.seed).bits(),
             rules: HostRules::of(&stack),
             clock,
             now: Time::ZERO,
@@ -152,6 +153,7 @@ impl Sender {
             application,
             log: None,
             sent_window: SegmentRing::new(),
+            trains: Trains::default(),
             echoed: Time::ZERO,
             needs,
             algorithm,
@@ -190,6 +192,11 @@ impl Sender {
         if !self.opening.is_needed() {
             self.rtt.on_handshake(handshake.rtt);
         }
+    }
+
+    /// True if the sender's algorithm can be copied.
+    pub(crate) fn can_be_copied(&self) -> bool {
+        self.algorithm.try_clone().is_some()
     }
 
     /// Size of the sender's packets, bytes.
@@ -319,6 +326,9 @@ impl<O: Outlet> Endpoint<O> for Sender {
     fn on_packet(&mut self, packet: &Packet, out: &mut O) {
         if packet.opens().is_some() {
             return self.on_syn_ack(packet, out);
+        }
+        if packet.is_train() {
+            return self.on_train(packet, out);
         }
         self.on_ack(packet, out);
     }

@@ -4,7 +4,7 @@ use crate::spec::{ClockSpec, FlowSpec};
 use crate::time::Time;
 
 /// A host that needs time to process ACKs, and whose clock may differ from the receiver's.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Host {
     busy_until: Time,
     ack_ps: u64,

@@ -9,7 +9,7 @@ use crate::spec::EventsSpec;
 
 /// The log, and its rows for ACKs that arrive at the current instant. The rows for ACKs are completed later, since they
 /// contain the sender's state after the instant of arrival.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SenderLog {
     log: Log,
     arrivals: Range<usize>,

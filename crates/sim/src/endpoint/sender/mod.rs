@@ -4,7 +4,7 @@
 //!              ┌──────────────────────────────── Sender (core) ────────────────────────────────┐
 //!  ACK ──────► │ acks (or plain): what it delivers and measures ─► loss ─► recover ─► algorithm │
 //!  timer ────► │ expiry: timeout, tail loss probe, reordering window, samples, start            │
-//!              │ transmit: retransmissions first, then new data; pacing, application            │ ──► packets
+//!              │ transmit (trains): retransmissions first, then new data; pacing, application   │ ──► packets
 //!              └───────────────────────────────────────────────────────────────────────────────┘
 //!  parts, whose state is their own: Scoreboard, Repair, Rtt, Timers, Marks, Opening, Host, SenderLog, SenderStatistics,
 //!  and those of Linux (`linux`): Rack, Reports, Pace, SendBuffer, Announced, TimestampEcho
@@ -25,6 +25,8 @@ mod recover;
 pub(super) mod repair;
 mod shortcut;
 mod timer;
+mod trains;
 pub(super) mod transmit;
+mod transmit_trains;
 
 pub use self::core::Sender;

@@ -10,7 +10,7 @@ use crate::spec::{FlowSpec, StackSpec};
 use crate::time::Time;
 
 /// State of the opening.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Opening {
     /// True if the sender makes a handshake before it sends data.
     is_needed: bool,

@@ -31,6 +31,16 @@ impl Sender {
     #[cfg_attr(target_arch = "wasm32", inline(never))]
     #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(in crate::endpoint) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
+        if self.trains.are_allowed() {
+            self.transmit_in_trains(now, out);
+        } else {
+            self.transmit_singly(now, out);
+        }
+    }
+
+    /// [`Sender::transmit`] of a sender whose segments leave one by one or in bursts.
+    #[inline(always)]
+    pub(super) fn transmit_singly(&mut self, now: Time, out: &mut impl Outlet) {
         if self.pace.is_active() {
             self.transmit_paced(now, out);
         } else if self.buffer.is_offloaded() {
@@ -266,6 +276,10 @@ impl Sender {
         self.board.reserve(past);
         self.rack.on_sent(una, (first, past), now);
         let mut flags = self.marks.on_first();
+        if self.trains.are_allowed() {
+            self.emit_trains(past, flags, now, out);
+            return past - first;
+        }
         if self.buffer.pushes() {
             self.emit_pushing(past, flags, now, out);
         } else if !self.remembers {

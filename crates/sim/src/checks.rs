@@ -1,0 +1,141 @@
+//! Checks of a run in trains: some stretches of it run in single segments too, from the same state, and the two are compared.
+//! A run whose stretches differ too much goes on in single segments.
+
+use crate::random::Name;
+use crate::spec::Spec;
+use crate::time::Time;
+
+/// Number of stretches, and their share of the run.
+const STRETCHES: u64 = 3;
+const SHARE_OF_RUN: u64 = 100;
+/// Largest difference with which a run goes on in trains.
+pub const MOST_DIFFERENCE: f64 = 0.01;
+
+/// Outcome of the checks of a run in trains.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResolutionReport {
+    /// Stretches that were compared: start and end, s, and the difference of their two versions ([`Progress::difference`]).
+    pub stretches: Vec<(f64, f64, f64)>,
+    /// Time, s, from which the run had single segments because a difference was too large.
+    pub single_from_s: Option<f64>,
+}
+
+/// Progress of a run, all flows together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Segments delivered so far.
+    pub delivered: u64,
+    /// Sum of the windows, segments.
+    pub windows: f64,
+}
+
+impl Progress {
+    /// Difference of two versions of a stretch that begins with `from`: that of the segments delivered in it, relative to
+    /// them, or that of the windows at its end, whichever is larger.
+    pub fn difference(from: Self, single: Self, trains: Self) -> f64 {
+        let delivered = (single.delivered - from.delivered).max(1) as f64;
+        let of_delivered = single.delivered.abs_diff(trains.delivered) as f64 / delivered;
+        of_delivered.max((single.windows - trains.windows).abs() / single.windows.max(1.0))
+    }
+}
+
+/// A stretch whose version in single segments has run.
+#[derive(Debug)]
+pub struct Stretch<E> {
+    /// Time of its begin.
+    pub begin: Time,
+    /// Time of its end.
+    pub end: Time,
+    /// Progress at its begin.
+    pub from: Progress,
+    /// The run in single segments at the end of the stretch.
+    pub single: Box<E>,
+}
+
+/// Checks that are due, and those that were made.
+#[derive(Debug)]
+pub struct Checks<E> {
+    /// Starts of stretches, the latest first.
+    due: Vec<Time>,
+    length: Time,
+    /// The stretch that is under way.
+    pub open: Option<Stretch<E>>,
+    /// Outcome so far.
+    pub report: ResolutionReport,
+}
+
+impl<E> Checks<E> {
+    /// Checks of a run, at times that depend on its seed.
+    pub fn new(spec: &Spec) -> Self {
+        let part = spec.duration_ps / STRETCHES;
+        let length = Time(part / SHARE_OF_RUN);
+        let mut stream = Name::default().and("resolution").stream(spec.seed);
+        let mut begin = |k: u64| Time(k * part + stream.below((part - length.0).max(1)));
+        let mut due: Vec<Time> = (0..STRETCHES).map(&mut begin).collect();
+        due.reverse();
+        Self { due, length, open: None, report: ResolutionReport::default() }
+    }
+
+    /// Time at which a stretch starts or ends next.
+    pub fn next(&self) -> Time {
+        match &self.open {
+            Some(stretch) => stretch.end,
+            None => self.due.last().copied().unwrap_or(Time::NEVER),
+        }
+    }
+
+    /// Notes the difference of a stretch, and returns it. A run that differs too much has no further checks.
+    pub fn note(&mut self, begin: Time, end: Time, difference: f64) -> f64 {
+        self.report.stretches.push((begin.seconds(), end.seconds(), difference));
+        if difference > MOST_DIFFERENCE {
+            self.report.single_from_s = Some(begin.seconds());
+            self.due.clear();
+        }
+        difference
+    }
+
+    /// The stretch that begins by `now`, if one does: its end.
+    pub fn take_due(&mut self, now: Time) -> Option<Time> {
+        let is_due = self.due.last().is_some_and(|due| *due <= now);
+        is_due.then(|| self.due.pop()).map(|_| now + self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_are_a_hundredth_of_a_run_and_depend_on_its_seed() {
+        let spec = |seed| Spec {
+            seed,
+            ..Spec::dumbbell(1_000_000, Time::MILLISECOND, 10, Time(300 * Time::SECOND.0), &["reno"])
+        };
+        let begins = |seed| {
+            let mut checks = Checks::<()>::new(&spec(seed));
+            let mut begins = Vec::new();
+            while let Some(end) = Some(checks.next()).filter(|at| *at < Time::NEVER).and_then(|at| checks.take_due(at))
+            {
+                begins.push(end.since(Time::SECOND));
+            }
+            begins
+        };
+        let first = begins(1);
+        assert!(first.len() == 3 && first.is_sorted() && first != begins(2), "{first:?}");
+        assert!(first.iter().zip(0..).all(|(begin, k)| (k * 100..k * 100 + 99).contains(&(begin.seconds() as u64))));
+    }
+
+    #[test]
+    fn a_run_that_differs_too_much_is_checked_no_more() {
+        let from = Progress { delivered: 1000, windows: 50.0 };
+        let [single, trains] = [(2000, 40.0), (1990, 41.0)].map(|(delivered, windows)| Progress { delivered, windows });
+        assert!((Progress::difference(from, single, trains) - 0.025).abs() < 1e-12, "of the windows");
+        assert!((Progress::difference(from, single, Progress { windows: 40.0, ..trains }) - 0.01).abs() < 1e-12);
+        let spec = Spec::dumbbell(1_000_000, Time::MILLISECOND, 10, Time::SECOND, &["reno"]);
+        let mut checks = Checks::<()>::new(&spec);
+        checks.note(Time::ZERO, Time::MILLISECOND, 0.009);
+        assert!(checks.next() < Time::NEVER && checks.report.single_from_s.is_none());
+        checks.note(Time::SECOND, Time::SECOND, 0.02);
+        assert_eq!((checks.next(), checks.report.single_from_s), (Time::NEVER, Some(1.0)));
+    }
+}

@@ -1,0 +1,117 @@
+//! Transmission in trains.
+
+use elephan_cc::Algorithm;
+
+use super::core::Sender;
+use super::trains::Trains;
+use crate::endpoint::boundary::Outlet;
+use crate::endpoint::linux::timestamps::TimestampEcho;
+use crate::packet::{MOST_IN_TRAIN, Packet};
+use crate::spec::Spec;
+use crate::time::Time;
+
+/// Smallest number of trains in a window, and in one that slow start doubles each round trip.
+const TRAINS_PER_WINDOW: f64 = 256.0;
+const TRAINS_PER_GROWING_WINDOW: f64 = 2048.0;
+
+impl Sender {
+    /// Lets segments leave in trains, as far as the path and the algorithm allow. Returns true if they may.
+    pub(crate) fn allow_trains(&mut self, spec: &Spec) -> bool {
+        self.trains.allow(spec.longest_train(&spec.flows[self.flow.index()], self.needs));
+        if self.trains.are_allowed() {
+            // The ACKs of a train do not tell its delay.
+            self.timestamps = TimestampEcho::default();
+        }
+        self.trains.are_allowed()
+    }
+
+    /// Lets single segments leave from now on.
+    pub(crate) fn forbid_trains(&mut self) {
+        self.trains = Trains::default();
+    }
+
+    /// Congestion window, segments.
+    pub(crate) fn window(&self) -> f64 {
+        self.stats.cwnd
+    }
+
+    /// True if the window is large enough for trains.
+    #[inline(always)]
+    pub(super) fn forms_trains(&self) -> bool {
+        self.trains.are_allowed() && self.share_of_window() >= 1.0
+    }
+
+    /// Handles an ACK that stands for several.
+    #[inline(never)]
+    pub(super) fn on_train(&mut self, train: &Packet, out: &mut impl Outlet) {
+        let others = train.count() - 1;
+        self.stats.totals.acks += u64::from(others);
+        self.trains.wait_from(train.at.since(train.span()));
+        self.on_ack(&train.last_of_train(), out);
+        self.stats.repeat_rtt(self.rtt.latest(), others);
+    }
+
+    /// [`Sender::transmit`] of a sender whose segments may leave in trains.
+    #[inline(never)]
+    pub(super) fn transmit_in_trains(&mut self, now: Time, out: &mut impl Outlet) {
+        let length = self.train_length();
+        if length <= self.burst() || !self.is_plain_sailing() || self.pace.is_active() {
+            self.trains.end_wait(now);
+            return self.transmit_singly(now, out);
+        }
+        let in_flight = self.board.in_flight(self.next);
+        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
+        if room < length && in_flight >= length && self.next.saturating_add(room) < self.end {
+            return self.trains.wait_from(now);
+        }
+        let (una, new) = (self.board.una(), self.next);
+        self.transmit_plainly(room, in_flight, now, out);
+        if self.validates_window() {
+            self.window_use.validate(self.next - new >= room, una, self.next);
+        }
+    }
+
+    /// Number of segments from which a train leaves.
+    fn train_length(&self) -> u32 {
+        self.trains.longest.min(self.share_of_window() as u32)
+    }
+
+    /// Share of the window that may leave in a train, segments.
+    fn share_of_window(&self) -> f64 {
+        let cwnd = self.stats.cwnd;
+        let grows = cwnd < self.algorithm.ssthresh();
+        self.trains.share * cwnd / if grows { TRAINS_PER_GROWING_WINDOW } else { TRAINS_PER_WINDOW }
+    }
+
+    /// Segments that leave at once even if no train is formed.
+    fn burst(&self) -> u32 {
+        if self.buffer.is_offloaded() { self.socket(self.next).within_burst(u32::MAX) } else { 1 }
+    }
+
+    /// Sends the next segments before `past` in trains, the first one with `flags`.
+    #[inline(never)]
+    pub(super) fn emit_trains(&mut self, past: u32, flags: u8, now: Time, out: &mut impl Outlet) {
+        let (first, total) = (self.next, past - self.next);
+        // The first burst leaves when it is complete, and not when its first segment could.
+        let spread = total.saturating_sub(self.burst());
+        let span = Time(self.trains.end_wait(now).0 / u64::from(total) * u64::from(spread));
+        if self.watches || self.needs.window_at_send {
+            for segment in first..past {
+                self.next = segment + 1;
+                self.remember(segment, flags, now, out);
+            }
+        }
+        self.next = past;
+        self.stats.totals.sent += u64::from(total);
+        let most = ((2.0 * self.share_of_window()) as u32).clamp(1, MOST_IN_TRAIN);
+        let mut from = first;
+        while from < past {
+            let count = (past - from).min(most);
+            let share = Time(span.0 * u64::from(count) / u64::from(total));
+            let at = (0..count).fold(now, |_, _| self.departures.next(now));
+            let last = Packet::new(at, now, self.flow, from + count - 1, self.bytes, flags, 0);
+            out.send(last.as_train(count, share));
+            from += count;
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Length of the trains of a flow, by its path: a train is too short for a decision about one of its segments to matter.
+
+use elephan_cc::Needs;
+
+use super::Spec;
+use super::flow::FlowSpec;
+use super::link::{LinkSpec, LossSpec};
+use super::resolution::Resolution;
+
+/// Smallest number of trains that fill a queue, all flows together.
+const TRAINS_PER_QUEUE: u64 = 100;
+
+impl Spec {
+    /// Largest number of segments of a train of a flow whose algorithm has these needs: 1 if each segment may matter.
+    pub(crate) fn longest_train(&self, flow: &FlowSpec, needs: Needs) -> u32 {
+        let is_steady = self.events.is_none() && self.traffic.is_empty();
+        let stack = &*flow.stack;
+        let is_fast = !stack.reads_at_once && stack.host_ack_ps == 0 && stack.host_scan_ps == 0;
+        let is_bulk = flow.application.is_none() && !needs.one_way_delay && needs.router.is_none();
+        if self.resolution == Resolution::Segment || !is_steady || !is_fast || !is_bulk {
+            return 1;
+        }
+        let links = flow.path.iter().chain(&flow.reverse_path);
+        links.map(|&link| self.longest_on(link)).min().unwrap_or(1)
+    }
+
+    /// Largest number of segments of a train on a link.
+    fn longest_on(&self, link: usize) -> u32 {
+        let this = &self.links[link];
+        if !this.is_steady() {
+            return 1;
+        }
+        let crosses = |flow: &&FlowSpec| flow.path.contains(&link) || flow.reverse_path.contains(&link);
+        let flows = self.flows.iter().filter(crosses);
+        let (count, bytes) = flows.fold((0, 1), |(count, most), flow| (count + 1, most.max(flow.packet_sizes()[0].1)));
+        let by_bytes = this.queue.limit_bytes.map(|limit| limit / bytes);
+        let limit = this.queue.limit_packets.into_iter().chain(by_bytes).min();
+        limit.map_or(u32::MAX, |limit| u32::try_from(limit / (TRAINS_PER_QUEUE * count)).unwrap_or(u32::MAX))
+    }
+}
+
+impl LinkSpec {
+    /// True if the link's only decision about a packet is whether the queue has room for it.
+    fn is_steady(&self) -> bool {
+        self.queue.kind == "droptail" && self.impairments.is_none() && matches!(self.loss, LossSpec::None)
+    }
+}

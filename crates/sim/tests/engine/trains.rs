@@ -1,0 +1,78 @@
+//! Runs in trains of segments beside the same runs in single segments.
+
+use elephan_sim::spec::{EventsSpec, LossSpec, Resolution};
+use elephan_sim::{Engine, Outcome, Spec, Time};
+
+use crate::common::{digest, run};
+
+/// Two flows with these algorithms over 10 Gbit/s and 50 ms.
+fn long_fat(algorithms: &[&str], buffer: u64, seconds: f64) -> Spec {
+    let rtt = Time(50 * Time::MILLISECOND.0);
+    let mut spec = Spec::dumbbell(10_000_000_000, rtt, buffer, Time::from_seconds(seconds), algorithms);
+    spec.flows.iter_mut().for_each(|flow| flow.start_ps = 0);
+    spec
+}
+
+fn in_trains(spec: &Spec) -> Spec {
+    Spec { resolution: Resolution::Train, ..spec.clone() }
+}
+
+/// Segments delivered to each flow in the measurement window, mean RTT of the first, s, and ∫ packets dt of the bottleneck.
+fn measured(outcome: &Outcome) -> (Vec<f64>, f64, f64) {
+    let delivered =
+        |r: &elephan_sim::record::ReceiverRecord| (r.measured[1].delivered - r.measured[0].delivered) as f64;
+    let sender = &outcome.senders[0].measured;
+    let waiting = outcome.links[0].1.rows.last().map_or(0.0, |row| row.integral_packet_seconds);
+    (outcome.receivers.iter().map(delivered).collect(), sender.rtt_sum / sender.rtt_count as f64, waiting)
+}
+
+#[test]
+fn a_flow_without_losses_has_the_goodput_rtt_and_queue_of_single_segments() {
+    for algorithm in ["cubic", "htcp", "stcp"] {
+        let spec = long_fat(&[algorithm], 1_000_000, 4.0);
+        let (single, trains) = (run(&spec), run(&in_trains(&spec)));
+        let ((goodput, rtt, queue), (goodput_in_trains, rtt_in_trains, queue_in_trains)) =
+            (measured(&single), measured(&trains));
+        assert!((goodput_in_trains[0] / goodput[0] - 1.0).abs() < 0.002, "{algorithm}");
+        assert!((rtt_in_trains / rtt - 1.0).abs() < 0.01, "{algorithm}: {rtt} s, {rtt_in_trains} s");
+        assert!(
+            (queue_in_trains - queue).abs() < 0.01 * queue.max(10_000.0),
+            "{algorithm}: {queue}, {queue_in_trains}"
+        );
+    }
+}
+
+#[test]
+fn trains_depend_neither_on_slices_nor_on_the_order_of_flows() {
+    let spec = in_trains(&long_fat(&["cubic", "htcp", "bbr"], 20_000, 2.0));
+    let whole = digest(&run(&spec));
+    for slice in [Time(70_000_000), Time(3_000_000_000)] {
+        let engine = Engine::with_slice(spec.clone(), slice).expect("it is right");
+        assert!(whole == digest(&engine.run(|_| true).expect("nobody cancels")), "{slice:?}");
+    }
+}
+
+#[test]
+fn a_path_where_each_segment_may_matter_has_no_trains() {
+    let mut logged = long_fat(&["reno"], 20_000, 0.5);
+    logged.events = Some(EventsSpec { limit: 10_000_000, from_ps: 0, to_ps: None });
+    let mut lossy = long_fat(&["reno"], 20_000, 0.5);
+    lossy.links[0].loss = LossSpec::Bernoulli { p: 1e-6 };
+    let mut small = long_fat(&["reno"], 100, 0.5);
+    small.seed = 2;
+    for spec in [logged, lossy, small] {
+        assert!(digest(&run(&spec)) == digest(&run(&in_trains(&spec))));
+    }
+}
+
+#[test]
+fn a_run_in_trains_is_checked_and_says_what_was_found() {
+    let spec = in_trains(&long_fat(&["cubic", "cubic"], 1_000_000, 6.0));
+    let report = run(&spec).resolution.expect("it has trains");
+    assert!(report.stretches.len() == 3 && report.single_from_s.is_none(), "{report:?}");
+    assert!(
+        report.stretches.iter().all(|&(from, to, difference)| to - from > 0.019 && difference < 0.01),
+        "{report:?}"
+    );
+    assert_eq!(run(&long_fat(&["cubic"], 20_000, 0.1)).resolution, None);
+}
