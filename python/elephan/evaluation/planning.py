@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 from elephan.evaluation.experiments import Experiment
 from elephan.scenario import Scenario
@@ -25,6 +25,20 @@ Plan = dict[str, list[Job]]
 Found = TypeVar("Found")
 Judge = Callable[[int, Mapping[str, "Run"], float], Found]
 """Called with an evaluation's position, the finished runs by id, and the seconds spent on them."""
+
+
+class Running(TypedDict, total=False):
+    """How runs are made.
+
+    Attributes:
+        jobs: number of simultaneous runs; one per core by default.
+        store: folder of the results; saved runs are reused.
+        progress: called with the progress.
+    """
+
+    jobs: int | None
+    store: Store | None
+    progress: Progress | None
 
 
 class Planner:
@@ -110,9 +124,8 @@ def phase(name: str, runs: Sequence[Run]) -> Phase:
 
 
 def sweep_and_judge(
-    evaluations: Sequence[Sequence[Job]], judge: Judge[Found], *, jobs: int | None = None, store: Store | None = None,
-    progress: Progress | None = None,
-) -> list[Found]:  # fmt: skip
+    evaluations: Sequence[Sequence[Job]], judge: Judge[Found], **running: Unpack[Running]
+) -> list[Found]:
     """Run the jobs of several evaluations; returns the results of ``judge``, in the order of the evaluations.
 
     All runs are one sweep, evaluation after evaluation. An evaluation is judged while later evaluations are run. The
@@ -122,9 +135,7 @@ def sweep_and_judge(
     Args:
         evaluations: the jobs of each evaluation.
         judge: called in a separate thread, for one evaluation at a time.
-        jobs: number of simultaneous runs; one per core by default.
-        store: folder of saved results, which are reused.
-        progress: called with the total progress.
+        running: how the runs are made.
 
     Raises:
         SweepError: a run failed.
@@ -154,7 +165,7 @@ def sweep_and_judge(
         try:
             add(None)  # an evaluation without runs
             in_order = [job for listed in sorted(evaluations, key=len, reverse=True) for job in listed]
-            sweep(in_order, jobs=jobs, store=store, progress=progress, in_order=True, each=add)
+            sweep(in_order, in_order=True, each=add, **running)
             return [judged[i].result() for i in range(len(evaluations))]
         except BaseException:
             beside.shutdown(cancel_futures=True)

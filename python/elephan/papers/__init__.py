@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
-    from elephan.evaluation.planning import Progress
+    from elephan.evaluation.planning import Running
     from elephan.papers.judging import Judgment
     from elephan.papers.overview import Scoreboard
     from elephan.papers.paper import Paper
     from elephan.papers.results import KernelColumn, KernelPlan, PaperResult
-    from elephan.runs import Run, Store
+    from elephan.runs import Run
 
 
 FOLDER = Path(__file__).parent
@@ -67,21 +67,13 @@ def evaluate(paper: Paper | str, runs: Iterable[Run]) -> list[Judgment]:
 
 
 def reproduce(
-    paper_id: str,
-    figure: str | None = None,
-    quick: bool = False,
-    jobs: int | None = None,
-    store: Store | None = None,
-    out: str | Path | None = None,
-    seeds: int | None = None,
-    sensitivity: bool | None = None,
-    beyond: bool = False,
-    progress: Progress | None = None,
-) -> PaperResult:
+    paper_id: str, figure: str | None = None, quick: bool = False, *, out: str | Path | None = None,
+    seeds: int | None = None, sensitivity: bool | None = None, beyond: bool = False, **running: Unpack[Running],
+) -> PaperResult:  # fmt: skip
     """Reproduce a paper; ``quick`` runs the same experiments at about a tenth of the work, one seed each.
 
-    The other arguments are those of :class:`elephan.papers.reproduction.Wanted` and
-    :func:`elephan.papers.reproduction.reproduce`.
+    The other arguments are those of :class:`elephan.papers.reproduction.Wanted`; the report is written into ``out``
+    (``reports/ID`` by default).
 
     Raises:
         ScenarioError: there is no such paper or figure.
@@ -91,35 +83,23 @@ def reproduce(
     from elephan.papers import reproduction
 
     wanted = reproduction.Wanted(figure, seeds, sensitivity, beyond)
-    return reproduction.reproduce(get(paper_id, quick), wanted, jobs=jobs, store=store, out=out, progress=progress)
+    return reproduction.reproduce(get(paper_id, quick), wanted, out=out, **running)
 
 
-def plan_in_kernel(
-    paper_id: str,
-    figure: str | None = None,
-    quick: bool = False,
-    only: Sequence[str] = (),
-    again: bool = False,
-    store: Store | None = None,
-    on: str = "kernel",
-) -> KernelPlan:
-    """Plan and estimated duration of a paper's runs on a real Linux kernel (:func:`elephan.papers.in_kernel.plan`).
+def plan_in_kernel(paper_id: str, figure: str | None = None, quick: bool = False, **options: Any) -> KernelPlan:
+    """Plan and estimated duration of a paper's runs on a real Linux kernel; ``options`` are those of
+    :func:`elephan.papers.in_kernel.plan`.
 
     Raises:
         ScenarioError: there is no such paper or figure, the backend is not available, or it supports none of the runs.
     """
     from elephan.papers import in_kernel
 
-    return in_kernel.plan(get(paper_id, quick), figure, only, again=again, store=store, on=on)
+    return in_kernel.plan(get(paper_id, quick), figure, **options)
 
 
 def add_kernel(
-    result: PaperResult,
-    planned: KernelPlan,
-    jobs: int | None = None,
-    store: Store | None = None,
-    progress: Progress | None = None,
-    until_s: float | None = None,
+    result: PaperResult, planned: KernelPlan, *, until_s: float | None = None, **running: Unpack[Running]
 ) -> KernelColumn:
     """Make the planned runs in the kernel, and add them to a reproduced paper and its report.
 
@@ -129,22 +109,14 @@ def add_kernel(
     """
     from elephan.papers import in_kernel
 
-    return in_kernel.add(result, planned, jobs=jobs, store=store, progress=progress, until_s=until_s)
+    return in_kernel.add(result, planned, until_s=until_s, **running)
 
 
 def scoreboard(
-    paper_ids: Sequence[str] | None = None,
-    quick: bool = False,
-    jobs: int | None = None,
-    store: Store | None = None,
-    out: str | Path | None = None,
-    seeds: int | None = None,
-    sensitivity: bool | None = None,
-    beyond: bool = False,
-    progress: Progress | None = None,
-) -> Scoreboard:
+    paper_ids: Sequence[str] | None = None, quick: bool = False, *, out: str | Path | None = None,
+    seeds: int | None = None, sensitivity: bool | None = None, beyond: bool = False, **running: Unpack[Running],
+) -> Scoreboard:  # fmt: skip
     """Reproduce several papers (all by default), and write one page over them into ``out`` (``reports`` by default).
-
     ``beyond`` also answers the papers' open questions.
 
     Raises:
@@ -160,19 +132,13 @@ def scoreboard(
         paper = get(name, quick)
         wanted = reproduction.Wanted(None, seeds, sensitivity, beyond and paper.beyond is not None)
         listed.append((paper, wanted, folder / name))
-    results = reproduction.reproduce_all(listed, jobs=jobs, store=store, progress=progress)
-    return overview.write(results, folder)
+    return overview.write(reproduction.reproduce_all(listed, **running), folder)
 
 
 def on_linux(
-    paper_ids: Sequence[str] | None = None,
-    quick: bool = False,
-    budget_s: float | None = None,
-    jobs: int | None = None,
-    store: Store | None = None,
-    out: str | Path | None = None,
-    progress: Progress | None = None,
-) -> tuple[dict[str, Any], Path]:
+    paper_ids: Sequence[str] | None = None, quick: bool = False, *, budget_s: float | None = None,
+    out: str | Path | None = None, **running: Unpack[Running],
+) -> tuple[dict[str, Any], Path]:  # fmt: skip
     """Run papers (all by default) on Linux in virtual time until a time budget is spent. Returns the document and the
     path of its page.
 
@@ -181,12 +147,10 @@ def on_linux(
         Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     from elephan.papers import linux_board
-    from elephan.runs import Store as Results
 
     folder = Path(out) if out is not None else Path("reports")
     listed = [get(name, quick) for name in (ids() if paper_ids is None else paper_ids)]
-    where = Results() if store is None else store
-    found = linux_board.run(listed, budget_s=budget_s, jobs=jobs, store=where, out=folder, progress=progress)
+    found = linux_board.run(listed, budget_s=budget_s, out=folder, **running)
     return found, linux_board.write(found, folder)
 
 

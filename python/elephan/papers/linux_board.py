@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from elephan.evaluation.in_kernel import CARRIERS, require
 from elephan.papers import in_kernel, reproduction
@@ -23,8 +23,7 @@ from elephan.report import pages
 from elephan.scenario import ScenarioError
 
 if TYPE_CHECKING:
-    from elephan.evaluation.planning import Progress
-    from elephan.runs import Store
+    from elephan.evaluation.planning import Running
 
 ORDER = ("weigle2006", "hcc2011", "leith2008", "katto2008", "ha2006")
 """The papers in the order of their runs; the order matters if the budget does not suffice."""
@@ -34,15 +33,7 @@ _WORDS = {"reproduced": "holds", "differs": "does not hold", "not_judged": "–"
 _LONGEST_QUOTE = 110
 
 
-def run(
-    papers: Sequence[Paper],
-    *,
-    budget_s: float | None,
-    jobs: int | None,
-    store: Store,
-    out: Path,
-    progress: Progress | None,
-) -> dict[str, Any]:
+def run(papers: Sequence[Paper], *, budget_s: float | None, out: Path, **running: Unpack[Running]) -> dict[str, Any]:
     """Run the supported experiments of some papers on Linux until the budget is spent. Returns the JSON document of the
     page.
 
@@ -55,24 +46,20 @@ def run(
     require(CARRIERS["linux"], "papers")
     ordered = sorted(papers, key=lambda paper: ORDER.index(paper.id) if paper.id in ORDER else len(ORDER))
     wanted = reproduction.Wanted(seeds=1, sensitivity=False)
-    results = reproduction.reproduce_all(
-        [(paper, wanted, out / paper.id) for paper in ordered], jobs=jobs, store=store, progress=progress
-    )
+    results = reproduction.reproduce_all([(paper, wanted, out / paper.id) for paper in ordered], **running)
     until_s = None if budget_s is None else time.monotonic() + budget_s
-    rows = [_paper(result, jobs, store, until_s, progress) for result in results]
+    rows = [_paper(result, until_s, **running) for result in results]
     quick = any(paper.quick for paper in papers)
     return _kept({"made": datetime.now(UTC).strftime("%B %Y"), "quick": quick, "papers": rows})
 
 
-def _paper(
-    result: PaperResult, jobs: int | None, store: Store, until_s: float | None, progress: Progress | None
-) -> dict[str, Any]:
+def _paper(result: PaperResult, until_s: float | None, **running: Unpack[Running]) -> dict[str, Any]:
     """A paper's entry in the document."""
     try:
-        planned = in_kernel.plan(result.paper, store=store, on="linux")
+        planned = in_kernel.plan(result.paper, store=running.get("store"), on="linux")
     except ScenarioError as error:
         return result.to_json() | {"nothing": str(error)}
-    in_kernel.add(result, planned, jobs=jobs, store=store, progress=progress, until_s=until_s)
+    in_kernel.add(result, planned, until_s=until_s, **running)
     return result.to_json() | {"host": result.kernel.host if result.kernel else ""}
 
 

@@ -17,7 +17,7 @@ from elephan.evaluation.tables import Grid, listed, read
 from elephan.evaluation.templates import filled
 from elephan.papers import drawing
 from elephan.papers.claims import Claim, ClaimSet, load_claims, load_explanations
-from elephan.papers.paper import Assumption, Beyond, Paper, Variant
+from elephan.papers.paper import Beyond, Paper, Variant
 from elephan.papers.schema import ExperimentTable, PaperTable, VariantTable
 from elephan.scenario import Scenario, ScenarioError
 
@@ -90,7 +90,7 @@ def paper(paper_id: str, quick: bool, code: Code) -> Paper:
         quick=quick,
         quick_note=table.quick.note if quick else "",
         quick_scales=frozenset(table.quick.scales),
-        assumptions=tuple(Assumption(row.name, row.value, row.reason) for row in table.assumption),
+        assumptions=table.assumption,
         variants=tuple(made.variant(row, setup) for row in table.variant),
         variants_by_default=table.variants_by_default and not quick,
         explanations=load_explanations(FOLDER / paper_id / "explanations.toml", stated),

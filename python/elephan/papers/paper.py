@@ -11,25 +11,11 @@ from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.experiments import Experiment
 from elephan.papers.claims import Claim, ClaimSet
 from elephan.papers.judging import Reduced
+from elephan.papers.schema import AssumptionTable
 from elephan.scenario import Scenario
 
 if TYPE_CHECKING:
     from elephan.report.figures import Figure
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """A quantity that the paper does not state, with the value that the experiments use.
-
-    Attributes:
-        name: short name of the quantity.
-        value: value that the experiments use.
-        reason: reason for this value.
-    """
-
-    name: str
-    value: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -104,7 +90,7 @@ class Paper:
     quick: bool = False
     quick_note: str = ""
     quick_scales: frozenset[str] = frozenset()
-    assumptions: tuple[Assumption, ...] = ()
+    assumptions: tuple[AssumptionTable, ...] = ()
     variants: tuple[Variant, ...] = ()
     variants_by_default: bool = False
     explanations: Mapping[str, str] = field(default_factory=dict)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.experiments import Experiment
-from elephan.evaluation.planning import Planner, Progress, by_phase, phase, sweep_and_judge
+from elephan.evaluation.planning import Planner, Running, by_phase, phase, sweep_and_judge
 from elephan.papers.claims import ClaimSet
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Beyond, Paper, Variant
@@ -20,7 +20,7 @@ from elephan.scenario import ScenarioError
 from elephan.scenario.words import nearest
 
 if TYPE_CHECKING:
-    from elephan.runs import Run, Store
+    from elephan.runs import Run
 
 
 @dataclass(frozen=True)
@@ -93,23 +93,10 @@ class Reproduction:
 
 
 def reproduce(
-    paper: Paper,
-    wanted: Wanted | None = None,
-    *,
-    jobs: int | None = None,
-    store: Store | None = None,
-    out: str | Path | None = None,
-    progress: Progress | None = None,
+    paper: Paper, wanted: Wanted | None = None, *, out: str | Path | None = None, **running: Unpack[Running]
 ) -> PaperResult:
-    """Run a paper's experiments, judge its claims, and write the report; saved runs are reused.
-
-    Args:
-        paper: the paper.
-        wanted: the selection; all by default.
-        jobs: number of simultaneous runs; one per core by default.
-        store: folder of the results.
-        out: folder of the report; ``reports/<id>`` by default.
-        progress: called with the progress.
+    """Run a paper's experiments, judge its claims, and write the report into ``out`` (``reports/ID`` by default); all
+    of the paper is wanted by default.
 
     Raises:
         ScenarioError: there is no such figure or no open question, or the number of seeds is below one.
@@ -117,17 +104,11 @@ def reproduce(
         Interrupted: the user pressed Ctrl-C; finished results are saved.
     """
     folder = Path(out) if out is not None else Path("reports") / paper.id
-    (result,) = reproduce_all([(paper, wanted or Wanted(), folder)], jobs=jobs, store=store, progress=progress)
+    (result,) = reproduce_all([(paper, wanted or Wanted(), folder)], **running)
     return result
 
 
-def reproduce_all(
-    papers: Iterable[tuple[Paper, Wanted, Path]],
-    *,
-    jobs: int | None = None,
-    store: Store | None = None,
-    progress: Progress | None = None,
-) -> list[PaperResult]:
+def reproduce_all(papers: Iterable[tuple[Paper, Wanted, Path]], **running: Unpack[Running]) -> list[PaperResult]:
     """Reproduce several papers, each with the folder of its report; progress covers all papers.
 
     All runs are one sweep, and a paper is judged while later papers are run (:func:`sweep_and_judge`).
@@ -143,7 +124,7 @@ def reproduce_all(
         return result
 
     each = [reproduction.jobs for reproduction, _ in listed]
-    return sweep_and_judge(each, finish, jobs=jobs, store=store, progress=progress)
+    return sweep_and_judge(each, finish, **running)
 
 
 def _variants(paper: Paper, wanted: Wanted) -> tuple[Variant, ...]:
