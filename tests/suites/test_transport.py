@@ -13,11 +13,12 @@ from xml.etree import ElementTree
 import pytest
 
 from elephan import Scenario, ScenarioError, backends
-from elephan.backends import Backend, Progress, RawResult
+from elephan.backends import Backend, ProgramError, Progress, RawResult
 from elephan.cli.main import run_command
 from elephan.runs import Store
 from elephan.suites import evaluate, load
 from elephan.suites.programs import subjects
+from elephan.suites.words import paragraph
 
 WORDS = "serve {address}:{port} {bytes}"
 FEW = ("fill", "late", "short", "after-loss")
@@ -41,6 +42,8 @@ class StandIn(Backend):
             program = flow.pop("program", None)
             flow.pop("backend", None)
             if program is not None:
+                if "fails" in Path(program["client"][0]).read_text():
+                    raise ProgramError(f"program '{flow['name']}': its client ended with exit status 1: timed out")
                 flow |= {"algorithm": Path(program["client"][0]).read_text().split()[1], "size": program["bytes"]}
         return backends.get("sim").run(Scenario.from_dict(tables), seed, progress)
 
@@ -192,3 +195,32 @@ def test_files_for_a_pull_request_name_both_programs(tmp_path: Path, capsys: pyt
     assert told(tmp_path, "--allow-programs", "--json") == 0
     (document,) = [json.loads(capsys.readouterr().out)]
     assert [one["name"] for one in document["programs"]] == ["mine"]
+
+
+def test_a_program_that_fails_fails_its_criteria_and_no_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = program(tmp_path, "cubic", "good"), program(tmp_path, "fails", "bad")
+    options: dict[str, Any] = {
+        "quick": True,
+        "only": ["after-loss", "late"],
+        "store": Store(tmp_path / "store"),
+        "seeds": 2,
+    }
+    (found,) = evaluate([bad], against=good, allow_programs=True, **options)
+    assert [(one.criterion.id, one.verdict, one.comparison) for one in found.outcomes] == [
+        ("late", "concern", "worse"),
+        ("after-loss", "fail", "worse"),
+    ]
+    said = "seed 1: program 'program': its client ended with exit status 1: timed out"
+    assert found.outcome("after-loss").why == said
+    assert f"Fails: after-loss ({said})." in paragraph(found)
+    assert found.reaches("worse")
+    (found,) = evaluate([good], against=bad, allow_programs=True, **options)
+    assert {one.comparison for one in found.outcomes} == {"better"}
+    (found,) = evaluate([bad], against=bad, allow_programs=True, **options)
+    assert {one.comparison for one in found.outcomes} == {"not_settled"}
+    arguments = ["evaluate", "--server", bad["server"], "--client", bad["client"], "--only", "after-loss", "--quick"]
+    arguments += ["--allow-programs", "--store", str(tmp_path / "store"), "--out", str(tmp_path), "--fail-on", "fail"]
+    assert run_command([*arguments, "--seeds", "2", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["criteria"][0]["why"] == said

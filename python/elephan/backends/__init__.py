@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from elephan.backends.base import Backend, Cancelled, EngineDefectError, Progress, RawResult
+from elephan.backends.base import Backend, Cancelled, EngineDefectError, ProgramError, Progress, RawResult
 from elephan.backends.memory import MemoryPool, RunMemoryError
 from elephan.scenario.errors import ScenarioError, one_line
 from elephan.scenario.words import hint
@@ -85,6 +85,7 @@ __all__ = [
     "Cancelled",
     "EngineDefectError",
     "MemoryPool",
+    "ProgramError",
     "Progress",
     "RawResult",
     "RunMemoryError",

@@ -28,6 +28,10 @@ class Cancelled(Exception):  # noqa: N818  (not an error: the caller cancelled t
     """The progress callback stopped the run; no result is saved."""
 
 
+class ProgramError(Exception):
+    """A program of the user failed, so that its run has no result; the message is one line."""
+
+
 class EngineDefectError(Exception):
     """The engine failed an internal check.
 

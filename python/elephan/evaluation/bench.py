@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from elephan.algorithm import Algorithm
-from elephan.backends import Cancelled, RunMemoryError
+from elephan.backends import Cancelled, ProgramError, RunMemoryError
 from elephan.evaluation.planning import Progress as Progress
 from elephan.metrics.statistics import CONFIDENCE, LOOK_CONFIDENCE, LOOKS
 from elephan.runs import Store, SweepError, sweep
@@ -78,6 +78,7 @@ class Bench:
         notes: runs that were not made, for the reader.
         refused: the reason why runs do not fit into the memory; empty if they do.
         allow_programs: true to run the programs of scenarios.
+        failed: the reason of each run whose program failed, by the scenario's hash and the seed.
     """
 
     on: str
@@ -88,6 +89,7 @@ class Bench:
     notes: list[str] = field(default_factory=list)
     refused: str = ""
     allow_programs: bool = False
+    failed: dict[tuple[str, int], str] = field(default_factory=dict)
 
     @property
     def cores(self) -> int:
@@ -124,7 +126,7 @@ class Bench:
         """Make runs in order until a monotonic time. Returns False if not all were made.
 
         Raises:
-            SweepError: a run failed otherwise than by the memory that it needs.
+            SweepError: a run failed otherwise than by a program of the user or by the memory that it needs.
         """
 
         def watched(done: float, total: float, finished: int, count: int) -> bool | None:
@@ -140,9 +142,17 @@ class Bench:
         except Cancelled:
             return False
         except SweepError as failed:
-            if not all(isinstance(failure.error, RunMemoryError) for failure in failed.failures):
+            others = []
+            for failure in failed.failures:
+                if isinstance(failure.error, ProgramError):
+                    self.failed[failure.scenario.hash, failure.seed] = str(failure.error)
+                else:
+                    others.append(failure.error)
+            if not others:
+                return True
+            if not all(isinstance(error, RunMemoryError) for error in others):
                 raise
-            self.refused = str(failed.failures[0].error)
+            self.refused = str(others[0])
             self.notes.append(f"not all runs were completed: {self.refused}")
             return False
         return True

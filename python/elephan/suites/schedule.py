@@ -17,7 +17,7 @@ from elephan import backends
 from elephan.evaluation.bench import Bench, Progress, confidence, looks
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.evaluation.verdicts import Compared, Judged, compare, judge
+from elephan.evaluation.verdicts import Change, Compared, Judged, compare, judge
 from elephan.metrics.statistics import INFINITE, Interval
 from elephan.runs.work import work
 from elephan.scenario import Scenario, ScenarioError
@@ -194,6 +194,9 @@ class Schedule:
     def _judged(self, case: Case, look: int, before: Found) -> Found:
         """The verdict at a look; with missing runs the verdict of the previous look."""
         seeds = range(1, look + 1)
+        failed = [self._failure(one, seeds) for one in (case, *self._beside(case))]
+        if any(failed):
+            return self._of_failure(case, look, *failed)
         if not all(self.evidence.has(scenario, seed) for scenario in self._scenarios(case) for seed in seeds):
             return before
         runs = case.runs(self.evidence, seeds)
@@ -204,6 +207,26 @@ class Schedule:
         except NotJudgedError as error:
             return Found(case, None, str(error), runs=runs)
         return Found(case, judged, judged.why, compared, runs)
+
+    def _failure(self, case: Case, seeds: Sequence[int]) -> str:
+        """The reason of the first run of a case whose program failed; empty if none has."""
+        keys = ((scenario.hash, seed) for scenario in case.scenarios for seed in seeds)
+        return next((f"seed {key[1]}: {self.bench.failed[key]}" for key in keys if key in self.bench.failed), "")
+
+    def _of_failure(self, case: Case, look: int, own: str, beside: str = "") -> Found:
+        """The verdict of a case in which a program failed: its criterion is not met, whatever its other runs say."""
+        nothing = Interval(math.nan, math.nan, math.nan, "a program failed")
+        made = [(s, seed) for s in case.scenarios for seed in range(1, look + 1) if self.evidence.has(s, seed)]
+        runs = tuple(self.evidence.replicate(scenario, seed).id for scenario, seed in made)
+        compared = None
+        for other in self._beside(case):
+            change: Change = "not_settled" if own and beside else "worse" if own else "better"
+            said = own or f"with {other.subject.label}, {beside}"
+            compared = Compared(change, nothing, 0.0, look, said)
+        if not own:
+            return Found(case, None, f"not compared: {beside}", compared, runs)
+        judged = Judged("fail" if case.criterion.force == "must" else "concern", nothing, look, own)
+        return Found(case, judged, own, compared, runs)
 
     def _judge(self, case: Case, values: Sequence[float]) -> Judged:
         criterion = case.criterion

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from elephan.evaluation.wording import spoken
@@ -97,6 +98,8 @@ def _at(outcome: Outcome) -> str:
     worst = outcome.worst
     if worst is None or worst.judged is None:
         return ""
+    if math.isnan(worst.judged.found.value):  # a program failed
+        return f" ({worst.why})"
     value = outcome.quantity.amount(worst.judged.found.value)
     return f" ({outcome.quantity.name} {value}{worst.case.cell.where}, {outcome.required})"
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from elephan import parts
-from elephan.backends.base import Cancelled, Progress
+from elephan.backends.base import Cancelled, ProgramError, Progress
 from elephan.backends.linux import qlogs
 from elephan.backends.linux.kernels import BINARY, SEEDED, Kernel, cache
 from elephan.backends.linux.plan import Plan
@@ -63,6 +63,15 @@ _PLACE = re.compile(r"flows\[(?P<position>\d+)\]\.(?P<field>\S+): (?P<message>.*
 
 class GuestError(Exception):
     """A guest failed; the message is one line."""
+
+
+class ProgramGuestError(GuestError, ProgramError):
+    """A guest ended because a program of the user failed."""
+
+
+def _failed(said: str) -> GuestError:
+    kind = ProgramGuestError if said.startswith("program '") else GuestError
+    return kind(f"the guest failed: {said}")
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,7 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | 
         if plan.outside and process.returncode == _REFUSED:
             raise _told(_console(folder))
         if (root / "error").exists():
-            raise GuestError(f"the guest failed: {one_line((root / 'error').read_text(encoding='utf-8'))}")
+            raise _failed(one_line((root / "error").read_text(encoding="utf-8")))
         if not (root / "result.json").exists():
             raise GuestError(f"the guest ended without a result: {_console(folder)}")
         if plan.outside and process.returncode != 0:
@@ -188,7 +197,7 @@ def execute(plan: Plan, kernel: Kernel, text: bytes, tell: Callable[[bytes, bool
         if process.returncode == _REFUSED:
             raise _told(_console(folder))
         if (root / "error").exists():
-            raise GuestError(f"the guest failed: {one_line((root / 'error').read_text(encoding='utf-8'))}")
+            raise _failed(one_line((root / "error").read_text(encoding="utf-8")))
         if process.returncode != 0:
             raise GuestError(f"the path of the guest failed: {_console(folder)}")
         return None
