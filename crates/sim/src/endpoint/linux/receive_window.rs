@@ -32,9 +32,11 @@ pub struct Window {
     announced: u32,
     /// True if the window has grown since.
     grew: bool,
-    /// Right edge of the window that was announced last, bytes from the first segment on; `None` if it is `announced` above
-    /// the next expected segment, since no data wait in the buffer.
+    /// Right edge of the window that the last ACK announced, bytes from the first segment on; `None` if it is `announced`
+    /// above the last acknowledged segment, since no data wait in the buffer.
     edge: Option<u64>,
+    /// The edge that the next ACK announces, if it acknowledges the segments up to this one.
+    next_edge: (u32, Option<u64>),
     /// True if the application sent the last ACK, after it had read all data.
     pub is_by_reader: bool,
     /// Data of the largest round trip so far, and where the current one began: a segment and a time.
@@ -59,7 +61,8 @@ impl Kept {
     pub const ONE: Self = Self { segments: 1, runs: 1, in_order: 1 };
 
     /// The data that are left after the application has read.
-    fn above(self) -> Self {
+    #[inline]
+    pub fn above(self) -> Self {
         Self { segments: self.segments - self.in_order, runs: self.runs - u64::from(self.in_order > 0), in_order: 0 }
     }
 }
@@ -90,8 +93,14 @@ impl Window {
             announced: (offered / payload) as u32,
             grew: false,
             edge: None,
+            next_edge: (0, None),
             is_by_reader: false,
         }
+    }
+
+    /// True if the program has set the size of the buffer.
+    pub fn is_fixed(&self) -> bool {
+        self.is_fixed
     }
 
     /// The window that the latest ACK announced, or the SYN-ACK before the first, segments.
@@ -114,25 +123,31 @@ impl Window {
         }
     }
 
-    /// The window in segments, if the next ACK announces another one than the ACK before. `next` is the next expected
-    /// segment, and `kept` are the data in the buffer.
+    /// The window in segments, if the next ACK announces another one than the ACK before. The ACK before acknowledged the
+    /// segments up to `acknowledged`, `next` is the next expected segment, and `kept` are the data in the buffer.
     #[inline(always)]
-    pub fn announcement(&mut self, next: u32, kept: Kept) -> Option<u32> {
-        let is_changed = self.grew || self.edge.is_some() || kept.segments > 1 || kept.runs > 1;
-        if is_changed { self.select(next, kept) } else { None }
+    pub fn announcement(&mut self, acknowledged: u32, next: u32, kept: Kept) -> Option<u32> {
+        let waits = kept.segments > 1 || kept.segments > kept.in_order;
+        let is_changed = self.grew || self.edge.is_some() || self.next_edge.1.is_some() || waits;
+        if is_changed { self.select(acknowledged, next, kept) } else { None }
     }
 
     /// The window is not smaller than what is left of the window before, and is rounded up to whole units.
     #[inline(never)]
-    fn select(&mut self, next: u32, kept: Kept) -> Option<u32> {
+    fn select(&mut self, acknowledged: u32, next: u32, kept: Kept) -> Option<u32> {
+        if acknowledged >= self.next_edge.0 {
+            self.edge = self.next_edge.1;
+        }
+        let first = next;
         let next = u64::from(next) * self.payload;
-        let left = self.edge.unwrap_or(next + u64::from(self.announced) * self.payload).saturating_sub(next);
+        let edge = self.edge.unwrap_or((u64::from(acknowledged) + u64::from(self.announced)) * self.payload);
+        let left = edge.saturating_sub(next);
         let wanted = self.window.min(self.free(kept)).max(left).next_multiple_of(UNIT_BYTES);
         // The application reads what is in order, and announces the window anew if it is twice as large then
         // (`tcp_cleanup_rbuf`).
         let after = self.window.min(self.free(kept.above()));
         let bytes = if after >= 2 * wanted { after.next_multiple_of(UNIT_BYTES) } else { wanted };
-        self.edge = (bytes < self.window).then_some(next + bytes);
+        self.next_edge = (first, (bytes < self.window).then_some(next + bytes));
         self.grew = false;
         let segments = u32::try_from(bytes / self.payload).unwrap_or(u32::MAX);
         (std::mem::replace(&mut self.announced, segments) != segments).then_some(segments)
@@ -223,9 +238,9 @@ mod tests {
     #[test]
     fn an_announcement_has_whole_segments_and_is_made_once() {
         let mut window = Window::new(&StackSpec::linux(), Time::ZERO);
-        assert_eq!((window.announced(), window.announcement(0, Kept::ONE)), (45, None));
+        assert_eq!((window.announced(), window.announcement(0, 0, Kept::ONE)), (45, None));
         assert!(window.grow(Kept::ONE));
-        assert_eq!((window.announcement(1, Kept::ONE), window.announcement(2, Kept::ONE)), (Some(46), None));
+        assert_eq!((window.announcement(0, 1, Kept::ONE), window.announcement(1, 2, Kept::ONE)), (Some(46), None));
     }
 
     #[test]
@@ -257,17 +272,33 @@ mod tests {
         let payload = 8948;
         let mut window = Window::new(&StackSpec { payload_bytes: payload, ..StackSpec::linux() }, Time::ZERO);
         (0..12).for_each(|_| _ = window.grow(Kept::ONE));
-        assert_eq!(window.announcement(12, Kept::ONE), Some(867 * 128 / payload));
+        assert_eq!(window.announcement(12, 12, Kept::ONE), Some(867 * 128 / payload));
         let held = |segments| Kept { segments, runs: 2, in_order: 0 };
         assert!(window.grow(Kept::default()), "nothing is kept when the first segment above the gap arrives");
         for segments in 1..9 {
-            assert_eq!(window.announcement(12, held(segments)), None, "the edge stays");
+            assert_eq!(window.announcement(12, 12, held(segments)), None, "the edge stays");
         }
         let filled = |segments, in_order| Kept { segments, runs: 3, in_order };
         for (next, kept, units) in [(13, filled(10, 1), 798), (14, filled(10, 1), 729), (16, filled(10, 2), 590)] {
-            assert_eq!(window.announcement(next, kept), Some(units * 128 / payload));
+            assert_eq!(window.announcement(12, next, kept), Some(units * 128 / payload));
         }
         let all = Kept { segments: 9, runs: 1, in_order: 9 };
-        assert_eq!(window.announcement(25, all), Some(936 * 128 / payload), "the application has read");
+        assert_eq!(window.announcement(16, 25, all), Some(936 * 128 / payload), "the application has read");
+    }
+
+    #[test]
+    fn a_segment_that_waits_for_its_ack_does_not_move_the_right_edge() {
+        let (none, above) = (Kept::default(), Kept { segments: 1, runs: 1, in_order: 0 });
+        for (acknowledged, announced) in [(100, Some(27)), (101, None)] {
+            let mut window = Window::new(&StackSpec { receive_window: Some(27), ..StackSpec::linux() }, Time::ZERO);
+            while window.grow(none) {}
+            assert_eq!(window.announcement(100, 100, none), Some(28), "the application has read");
+            assert_eq!(window.announcement(100, 101, none), None);
+            assert_eq!(
+                window.announcement(acknowledged, 101, above),
+                announced,
+                "ACK of segment {acknowledged} before"
+            );
+        }
     }
 }

@@ -158,7 +158,7 @@ impl Receiver {
 
     /// Chooses the fast path.
     fn choose_path(&mut self) {
-        let is_plain = self.log.is_none() && self.datagrams.is_none() && !self.arrivals.is_protected();
+        let is_plain = self.log.is_none() && self.datagrams.is_none() && !self.depends_on_reader();
         self.path = match (self.echo.is_of_marks(), self.schedule.delays()) {
             _ if !is_plain || !self.opening.is_open => Path::Slow,
             (true, true) => Path::Delayed,
@@ -166,6 +166,12 @@ impl Receiver {
             (false, false) if !self.schedule.has_window() => Path::Reporting,
             _ => Path::Slow,
         };
+    }
+
+    /// True if it matters that the application sends an ACK: if the network may make copies of packets, which arrive at the
+    /// same instant, or if the window depends on what has been read.
+    fn depends_on_reader(&self) -> bool {
+        self.arrivals.is_protected() || self.schedule.has_fixed_window()
     }
 
     /// Takes over the memory of a receiver that has ended.
@@ -251,7 +257,7 @@ impl Receiver {
             let clock = if timer == Expired::Delay { now } else { self.echo.latest().at };
             self.acknowledge_at(now, clock, beside)
         });
-        if expired == Some(Expired::Read) {
+        if let Some(Expired::Read | Expired::Delay) = expired {
             self.schedule.note_reader();
         }
         self.set_timer();
@@ -425,8 +431,7 @@ impl Receiver {
                     self.delay(now);
                     return None;
                 }
-                // It matters only if the network may have made a copy, which arrives at the same instant.
-                if may_wait && self.arrivals.is_protected() && self.schedule.waits_for_reader(is_due) {
+                if may_wait && self.depends_on_reader() && self.schedule.waits_for_reader(is_due) {
                     self.schedule.leave_to_reader(now);
                     self.timer = self.timer.min(self.schedule.due());
                     return None;
@@ -530,12 +535,13 @@ impl<O: Outlet> Endpoint<O> for Receiver {
     #[inline(always)]
     fn on_packet(&mut self, packet: &Packet, out: &mut O) {
         let before = self.arrivals.next();
+        let acknowledged = self.schedule.acknowledged(before);
         match self.on_next(packet) {
             Expected::Answered(ack) => out.send(ack),
             Expected::Noted => {}
             Expected::Not => self.on_unexpected(packet, out),
         }
-        if let Some(segments) = self.schedule.announcement(before, &self.arrivals) {
+        if let Some(segments) = self.schedule.announcement(acknowledged, before, &self.arrivals) {
             out.beside().announce(packet.at, segments);
         }
     }

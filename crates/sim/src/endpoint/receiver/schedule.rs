@@ -166,11 +166,25 @@ impl Schedule {
         }
     }
 
-    /// The window in segments, if the next ACK announces another one than the ACK before; `before` was the next expected
-    /// segment before the latest arrival.
+    /// The first segment that the latest ACK did not acknowledge; `next` is the next expected segment.
     #[inline(always)]
-    pub(super) fn announcement(&mut self, before: u32, arrivals: &Arrivals) -> Option<u32> {
-        self.window.as_mut()?.announcement(arrivals.next(), arrivals.kept_since(before))
+    pub(super) fn acknowledged(&self, next: u32) -> u32 {
+        next.saturating_sub(self.unacknowledged)
+    }
+
+    /// The window in segments, if the next ACK announces another one than the ACK before. Before the latest arrival,
+    /// segments up to `before` were there, and those up to `acknowledged` were acknowledged.
+    #[inline(always)]
+    pub(super) fn announcement(&mut self, acknowledged: u32, before: u32, arrivals: &Arrivals) -> Option<u32> {
+        let kept = arrivals.kept_since(before);
+        // If the arrival had no ACK, the application has read before there is one.
+        let kept = if self.unacknowledged > 0 { kept.above() } else { kept };
+        self.window.as_mut()?.announcement(acknowledged, arrivals.next(), kept)
+    }
+
+    /// True if the application reads from a buffer of a stated size, whose window depends on the data in it.
+    pub(super) fn has_fixed_window(&self) -> bool {
+        self.window.as_ref().is_some_and(|window| window.is_fixed())
     }
 
     /// True if the application sends the ACK of a segment in order, when it has read what has arrived, because the segment

@@ -243,6 +243,9 @@ fn the_last_segment_of_a_burst_is_acknowledged_at_once_if_the_application_reads_
         let mut arrive = |segment: u32, flags: u8| {
             let at = us(10 * u64::from(segment));
             receiver.on_packet(&Packet::new(at, Time::ZERO, FlowId(0), segment, 1500, flags, 0), &mut wire);
+            while receiver.timer() <= at + us(1) {
+                receiver.on_timer(&mut wire);
+            }
             wire.sent.len()
         };
         let begun = (0..40).map(|segment| arrive(segment, 0)).last().unwrap_or(0);
