@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from elephan import papers
 from elephan.evaluation.conditions import Value, Where, listed_points
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError
+from elephan.evaluation.wording import quantity_of, where_text
 from elephan.papers import boards
 from elephan.papers.claims import Claim, load_explanations, parse_claims
 from elephan.papers.judging import Reduced, judge, judge_all, totals
@@ -308,3 +311,12 @@ def test_a_smaller_path_judges_no_number_that_scales_with_it(
     (other,) = judge_all(claims(table), given, reduced=Reduced("a tenth", frozenset({"weight"})))
     assert other.verdict != "not_judged", "another metric does not scale"
     assert "wet" not in found.why, "explanations are about the paper's path"
+
+
+@pytest.mark.parametrize("paper", papers.ids())
+def test_a_claims_quantity_and_conditions_are_words_with_units(paper: str) -> None:
+    for claim in papers.get(paper).claims.claims:
+        words = quantity_of(claim.metric, claim.quantity).name.split()
+        assert not {"mbps", "ms", "pkts", "bytes", "rtt", "jain", "wnd"} & set(words), claim.metric
+        assert "_" not in "".join(words).replace("I_max", "")
+        assert not re.search(r"(?<!\w)(pkts|mbps|rtt|bg) ", where_text(claim.conditions or {}))
