@@ -85,6 +85,7 @@ def test_a_program_that_takes_too_much_fails_with_one_line(tmp_path: Path, scrip
 
 
 @guest
+@large
 def test_a_full_disk_ends_nothing(tmp_path: Path) -> None:
     script = """
     for i in 1 2 3 4 5; do head -c 60000000 /dev/zero > /tmp/$i; done 2>/dev/null
