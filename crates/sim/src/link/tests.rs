@@ -89,14 +89,17 @@ proptest! {
         let mut one = link(Some(limit), true, (125, 125), &times);
         let mut any = link(Some(limit), true, (124, 125), &times);
         prop_assert!(one.uniform.is_some() && any.uniform.is_none());
-        let mut now = Time(0);
+        // Time at which the small packet has left for certain, and the packets that arrive later.
+        let (mut now, mut left, mut later) = (Time(0), Time::NEVER, 0);
         for (packet, gap) in gaps.into_iter().enumerate() {
             now += Time(gap);
             let bytes = if packet == part { 60 } else { 125 };
+            left = if packet == part { now + Time((limit + 2) * 1_000_000) } else { left };
+            later += u64::from(now >= left);
             prop_assert_eq!(one.carry(now, bytes, false), any.carry(now, bytes, false));
             prop_assert!(one.uniform.is_some() || packet >= part);
             prop_assert!(one.uniform.is_none() || packet != part);
-            prop_assert!(one.uniform.is_some() || packet < part + 2 + limit as usize || gap < 1_000_000);
+            prop_assert!(one.uniform.is_some() || packet <= part || later <= 1);
         }
         prop_assert_eq!(one.totals, any.totals);
         let (one, any) = (one.finish(end).expect("recorded").rows, any.finish(end).expect("recorded").rows);
