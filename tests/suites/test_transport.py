@@ -80,6 +80,19 @@ def test_the_judged_program_is_in_each_place_with_a_port_of_its_own(tmp_path: Pa
     assert second.start == 4 * 10**12
 
 
+def test_a_server_can_have_all_bytes_as_one_file() -> None:
+    suite = load("transport")
+    (probe,) = subjects([{"server": f"sh {WORDS}", "client": f"sh {WORDS}"}])
+    for experiment in suite.experiments:
+        for cell in suite.cells(experiment, quick=False):
+            made = suite.scenario(experiment, cell, probe)
+            programs = [flow.program for flow in made.flow if flow.program is not None]
+            assert all(program.bytes < 64 << 20 for program in programs), "the largest file in a guest"
+            seconds = made.form.duration_ps / 1e12
+            if experiment == "alone":
+                assert programs[0].bytes * 8 > made.form.links[0].rate_bps * seconds, "it sends until the end"
+
+
 def test_quick_cells_are_short_enough_for_ten_minutes() -> None:
     suite = load("transport")
     (probe,) = subjects([{"server": f"sh {WORDS}", "client": f"sh {WORDS}"}])
