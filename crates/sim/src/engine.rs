@@ -29,6 +29,9 @@ pub const PREFERRED_SLICE: Time = Time(4 * Time::MILLISECOND.0);
 /// is no longer in the cache. A longer slice has more ACKs per turn.
 pub const SLICE_WITH_SOURCES: Time = Time(5 * Time::MILLISECOND.0);
 
+/// Length of slices with trains, which are far fewer packets than their segments.
+pub const SLICE_WITH_TRAINS: Time = Time(64 * Time::MILLISECOND.0);
+
 /// Smallest mean number of segments of a flow in a turn. With fewer segments in a turn, the state of each of thousands
 /// of flows would be loaded into the cache for too little work.
 const SEGMENTS_PER_TURN: u128 = 4;
@@ -94,7 +97,11 @@ fn due_end(turn: Option<&Turn>, network: &Network, horizon: Time) -> Option<(Mai
 /// Length of slices with the lowest processing cost; no result depends on it. The length is some milliseconds, or long
 /// enough for the bottlenecks to carry enough segments of each flow.
 pub fn preferred_slice(spec: &Spec) -> Time {
-    let least = if spec.traffic.is_empty() { PREFERRED_SLICE } else { SLICE_WITH_SOURCES };
+    let least = match spec.resolution {
+        Resolution::Train => SLICE_WITH_TRAINS,
+        Resolution::Segment if spec.traffic.is_empty() => PREFERRED_SLICE,
+        Resolution::Segment => SLICE_WITH_SOURCES,
+    };
     let rate = |link: usize| spec.links.get(link).map_or(0, |link| link.rate_bps);
     let slowest = |flow: &FlowSpec| flow.path.iter().copied().min_by_key(|&link| rate(link));
     let bottlenecks: BTreeSet<usize> = spec.flows.iter().filter_map(slowest).collect();

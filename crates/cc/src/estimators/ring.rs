@@ -3,6 +3,9 @@
 /// Smallest number of slots of a ring.
 const FEWEST_SLOTS: usize = 16;
 
+/// Number of segments that are set one by one.
+const FEW: u64 = 8;
+
 /// A ring with a slot for each outstanding segment. The ring's length is a power of two, and a segment's slot is the
 /// segment's number modulo the length. Slots are not cleared: a value remains until another segment uses the slot.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +53,16 @@ impl<T: Copy + Default> SegmentRing<T> {
         if span > self.slots.len() {
             self.grow(base, span);
         }
-        let (from, count) = (first as usize & (self.slots.len() - 1), past.saturating_sub(first) as usize);
+        let mask = self.slots.len() - 1;
+        if past.saturating_sub(first) > FEW {
+            return self.fill_many(first as usize & mask, (past - first) as usize, value);
+        }
+        (first..past).for_each(|segment| self.slots[segment as usize & mask] = value);
+    }
+
+    /// Sets the value of `count` slots from the slot `from` on.
+    #[inline(never)]
+    fn fill_many(&mut self, from: usize, count: usize, value: T) {
         let until_end = count.min(self.slots.len() - from);
         self.slots[from..from + until_end].fill(value);
         self.slots[..count - until_end].fill(value);

@@ -139,14 +139,20 @@ impl Scoreboard {
     }
 
     /// Makes room for segments up to `next`.
-    #[inline]
+    #[inline(always)]
     pub fn reserve(&mut self, next: u32) {
         let span = next - self.una + 1;
         if span > self.lost.capacity() {
-            self.lost.reserve(self.una, span);
-            self.resent.reserve(self.una, span);
-            self.sacked.reserve(self.una, span);
+            self.grow(span);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, span: u32) {
+        self.lost.reserve(self.una, span);
+        self.resent.reserve(self.una, span);
+        self.sacked.reserve(self.una, span);
     }
 
     /// Handles a cumulative ACK while no segment is SACKed, lost or retransmitted.

@@ -33,6 +33,7 @@ pub(crate) const FRACTION_BITS: u32 = 24;
 struct Waiting {
     /// Time at which the packet stops waiting.
     until: Time,
+    /// Size of a packet, bytes.
     bytes: u32,
     /// Number of packets; those of a train wait together.
     packets: u32,
@@ -479,6 +480,7 @@ impl Link {
     }
 
     /// Adds an accepted packet: it waits until its transmission, from `start` to `end`, or is sent at once.
+    #[inline]
     fn join(&mut self, now: Time, start: Time, end: Time, bytes: u64) {
         if start > now || self.hold_while_sent {
             let until = if self.hold_while_sent { end } else { start };
@@ -543,8 +545,8 @@ impl Link {
         while let Some(&front) = self.waiting.front().filter(|front| front.until <= now) {
             self.waiting.pop();
             self.backlog.packets -= u64::from(front.packets);
-            self.backlog.bytes -= u64::from(front.bytes);
-            last = front.bytes / front.packets;
+            self.backlog.bytes -= u64::from(front.bytes) * u64::from(front.packets);
+            last = front.bytes;
         }
         if let Some(probe) = &mut self.probe {
             // Between arrivals a queue only shrinks, so it is smallest just before an arrival.

@@ -40,6 +40,15 @@ pub struct CarriedTrain {
 }
 
 impl Train {
+    /// The train as the queue sees it. Of other flows, whose packets make this one's arrive more slowly than the link sends,
+    /// those are counted that arrived in the meantime and whose trains are complete, which are too many for the first packet,
+    /// but not those whose trains are not, which are too few for the last: on average, half of the time is right.
+    fn as_queued(self, transmission: Time) -> Self {
+        let sent = Time(transmission.0 * u64::from(self.count));
+        let span = self.span.min(sent) + Time(self.span.since(sent).0 / 2);
+        Self { span, ..self }
+    }
+
     /// Arrival of the packet behind `place` others.
     fn arrival(&self, place: u32) -> Time {
         let gaps = u64::from(self.count.max(2) - 1);
@@ -54,9 +63,10 @@ impl Link {
     /// # Panics
     /// The errors of [`Link::carry`].
     pub fn carry_train(&mut self, train: &Train, place: u32) -> CarriedTrain {
+        let queued = train.as_queued(self.transmission(train.bytes));
         if self.may_take_whole() {
             self.sample_before(train.at);
-            if self.fits(train, place) {
+            if self.fits(&queued, place) {
                 self.note_arrival(train.at);
                 return self.carry_whole(train, place);
             }
@@ -64,7 +74,7 @@ impl Link {
         let mut carried = CarriedTrain::default();
         let mut first = Time::ZERO;
         for place in place..train.count {
-            let passed = self.carry(train.arrival(place).max(self.last_arrival), train.bytes, false);
+            let passed = self.carry(queued.arrival(place).max(self.last_arrival), train.bytes, false);
             match passed {
                 // The packets of one event leave behind it.
                 Some(Carried { at, .. }) => {
@@ -122,7 +132,7 @@ impl Link {
         if self.admission == Admission::Bound && self.uniform.is_none() {
             let until = if self.hold_while_sent { self.free } else { self.free.since(transmission) };
             if until > train.at {
-                self.waiting.push(Waiting { until, bytes: bytes as u32, packets: count });
+                self.waiting.push(Waiting { until, bytes: train.bytes as u32, packets: count });
                 self.backlog.packets += u64::from(count);
                 self.backlog.bytes += bytes;
             }
@@ -157,7 +167,8 @@ mod tests {
     fn carried(mut link: Link, trains: &[(u64, u64, u32)], whole: bool) -> (u32, Time, u128) {
         let (mut at, mut passed, mut last) = (Time::ZERO, 0, Time::ZERO);
         for &(gap, span, count) in trains {
-            let span = Time(if count > 1 { span * Time::MICROSECOND.0 } else { 0 });
+            // Packets of one flow do not arrive more slowly than the link before them sends.
+            let span = Time(if count > 1 { span.min(12 * u64::from(count)) * Time::MICROSECOND.0 } else { 0 });
             at = at + span + Time(gap * Time::MICROSECOND.0);
             let train = Train { at, span, count, bytes: 1500 };
             let mut place = 0;

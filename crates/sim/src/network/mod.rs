@@ -31,7 +31,7 @@
 //! departures of the transmitter nor the sum of the waits, so throughput and mean queue do not depend on the length of
 //! trains. What depends on it is which flow finds the queue full, and by how many segments the queue seems shorter, because
 //! the segments of a train are in it only when the last is: at most half of the trains under way. A train has therefore at
-//! most 1/256 of its flow's window (1/2048 in slow start), and all flows' trains together at most 1/100 of a queue
+//! most 1/256 of its flow's window (1/512 in slow start), and all flows' trains together at most 1/100 of a queue
 //! (`spec/trains`). A train that does not fit into the queue is taken segment by segment. Any other queue discipline, random
 //! loss, jitter, an application, a log of events, an algorithm that needs one-way delays or routers: single segments.
 //! `checks` runs parts of each such run in single segments too, and compares.

@@ -1,5 +1,7 @@
 //! Runs in trains of segments beside the same runs in single segments.
 
+use std::sync::Arc;
+
 use elephan_sim::spec::{EventsSpec, LossSpec, Resolution};
 use elephan_sim::{Engine, Outcome, Spec, Time};
 
@@ -28,8 +30,9 @@ fn measured(outcome: &Outcome) -> (Vec<f64>, f64, f64) {
 
 #[test]
 fn a_flow_without_losses_has_the_goodput_rtt_and_queue_of_single_segments() {
-    for algorithm in ["cubic", "htcp", "stcp"] {
-        let spec = long_fat(&[algorithm], 1_000_000, 4.0);
+    for algorithm in ["cubic", "htcp", "stcp", "reno"] {
+        let mut spec = long_fat(&[algorithm], 1_000_000, 4.0);
+        Arc::make_mut(&mut spec.flows[0].stack).initial_ssthresh = Some(60_000);
         let (single, trains) = (run(&spec), run(&in_trains(&spec)));
         let ((goodput, rtt, queue), (goodput_in_trains, rtt_in_trains, queue_in_trains)) =
             (measured(&single), measured(&trains));

@@ -12,7 +12,7 @@ use crate::time::Time;
 
 /// Smallest number of trains in a window, and in one that slow start doubles each round trip.
 const TRAINS_PER_WINDOW: f64 = 256.0;
-const TRAINS_PER_GROWING_WINDOW: f64 = 2048.0;
+const TRAINS_PER_GROWING_WINDOW: f64 = 512.0;
 
 impl Sender {
     /// Lets segments leave in trains, as far as the path and the algorithm allow. Returns true if they may.
