@@ -16,7 +16,7 @@ from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
 from elephan.scenario import catalog, units
 from elephan.scenario.channels import MODELS
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.schema import ARRIVALS, PERTURBATIONS, RECORDS, SIZES, TIMES, StackSpec
+from elephan.scenario.schema import ARRIVALS, PERTURBATIONS, RECORDS, RESOLUTIONS, SIZES, TIMES, StackSpec
 from elephan.scenario.stacks import DETECTIONS, HOST_RULES, HOSTS, RECOVERIES, STACKS
 from elephan.scenario.traffic import RTTS
 
@@ -121,6 +121,8 @@ def _run_fields(draw: Draws, scale: Scale) -> Tables:
         form["events"] = True if draw.chance(0.3) else _events(draw, scale)
     if draw.chance(0.1):
         form["internals"] = draw.chance(0.9)
+    if draw.chance(0.2):
+        form["resolution"] = draw.choice(RESOLUTIONS)
     return form
 
 

@@ -1,11 +1,12 @@
 //! Rules for the numbers of every run, of whatever backend: a run that breaks one of them is a defect.
 //!
-//! The bounds have a tolerance of one packet of the flow, since a segment may have left the last link before the window
-//! in which it arrives. A link's changes of delay, bursts and retransmissions move whole queues of packets into a window,
+//! The bounds have a tolerance of one packet of the flow, of a train of them where a packet stands for several, since a
+//! segment may have left the last link before the window in which it arrives. A link's changes of delay, bursts and retransmissions move whole queues of packets into a window,
 //! so a path with them has no bound on its rate here.
 
+use elephan_sim::packet::MOST_IN_TRAIN;
 use elephan_sim::rates::rate_mbps;
-use elephan_sim::spec::{FlowSpec, LinkSpec};
+use elephan_sim::spec::{FlowSpec, LinkSpec, Resolution};
 
 use crate::data::Data;
 use crate::error::Found;
@@ -77,7 +78,9 @@ impl Rules<'_, '_> {
     fn check(&mut self, capacity: Option<Capacity>, rate_slack: f64) -> Found<()> {
         let (from_s, to_s) = self.data.measured();
         let stack = &self.flow.stack;
-        let packet_mbps = rate_mbps(f64::from(stack.payload_bytes + stack.header_bytes), to_s - from_s);
+        let packets = if self.data.spec.resolution == Resolution::Train { MOST_IN_TRAIN } else { 1 };
+        let bytes = f64::from(stack.payload_bytes + stack.header_bytes) * f64::from(packets);
+        let packet_mbps = rate_mbps(bytes, to_s - from_s);
         let (goodput, throughput) = (self.value("goodput_mbps")?, self.value("throughput_mbps")?);
         let most = throughput * (1.0 + ROUNDING) + packet_mbps;
         self.at_most("goodput", goodput, most, ("its throughput", throughput), "Mbit/s");

@@ -141,7 +141,7 @@ impl Link {
             probe.waits += u128::from(first_waits.0 + last_waits.0) * u128::from(count) / 2;
             probe.max = probe.max.max(self.backlog.packets);
             probe.least_busy = probe.least_busy.min(free.since(first));
-            probe.most_busy = probe.most_busy.max(self.free.since(train.at)).max(first_waits + transmission);
+            probe.most_busy = probe.most_busy.max(self.free.since(train.at));
         }
         let span = self.free.since(begin + transmission);
         CarriedTrain { count, at: self.free + self.delay, span, ..CarriedTrain::default() }
