@@ -14,7 +14,7 @@ use crate::hosted::Hosted;
 use crate::link::Link;
 use crate::network::{self, LinkId, MailboxId, Network, Node, Sink, SourceId};
 use crate::outcome::{Conservation, Outcome, RunError};
-use crate::packet::FlowId;
+use crate::packet::{FlowId, HAS_TRAINS};
 use crate::queue;
 use crate::record::{ReceiverRecord, ReceiverSample, SenderRecord, sample_times};
 use crate::spec::{FlowSpec, Resolution, Spec, SpecError};
@@ -358,7 +358,7 @@ impl Engine {
             if let Some(reducer) = &mut self.reducer {
                 reducer.reduce(self.now, &mut self.flows, &mut self.network.sinks);
             }
-            if self.now >= next_check {
+            if HAS_TRAINS && self.now >= next_check {
                 self.check_trains(supervisor)?;
             }
         }
@@ -462,7 +462,7 @@ impl Engine {
     /// Lets segments leave in trains if the spec asks for it, and if the run can be copied to check them.
     fn allow_trains(&mut self) {
         let Self { spec, flows, sources, checks, .. } = self;
-        if spec.resolution == Resolution::Segment || !sources.is_empty() {
+        if !HAS_TRAINS || spec.resolution == Resolution::Segment || !sources.is_empty() {
             return;
         }
         if flows.as_flattened().iter().all(FlowEnd::can_be_copied) {

@@ -38,6 +38,9 @@ pub mod flag {
 /// the sender's record of the packet.
 pub const BYTES_PER_PACKET: u64 = 90;
 
+/// True if a packet may stand for several. In a page it may not, since the page has the whole engine in it.
+pub const HAS_TRAINS: bool = cfg!(not(target_arch = "wasm32"));
+
 /// Largest number of segments that one packet stands for.
 pub const MOST_IN_TRAIN: u32 = 256;
 
@@ -265,7 +268,7 @@ impl Packet {
     #[must_use]
     #[inline(always)]
     pub fn is_train(&self) -> bool {
-        (self.who >> COUNT) as u8 != 0
+        HAS_TRAINS && (self.who >> COUNT) as u8 != 0
     }
 
     /// A train of `count` packets, at most [`MOST_IN_TRAIN`], of which this one is the last. The first is ahead of it by

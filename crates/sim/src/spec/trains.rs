@@ -20,26 +20,22 @@ impl Spec {
         if self.resolution == Resolution::Segment || !is_steady || !is_fast || !is_bulk {
             return 1;
         }
-        let links = flow.path.iter().chain(&flow.reverse_path);
-        links.map(|&link| self.longest_on(link)).min().unwrap_or(1)
-    }
-
-    /// Largest number of segments of a train on a link.
-    fn longest_on(&self, link: usize) -> u32 {
-        let this = &self.links[link];
-        if !this.is_steady() {
-            return 1;
-        }
-        let crosses = |flow: &&FlowSpec| flow.path.contains(&link) || flow.reverse_path.contains(&link);
-        let flows = self.flows.iter().filter(crosses);
-        let (count, bytes) = flows.fold((0, 1), |(count, most), flow| (count + 1, most.max(flow.packet_sizes()[0].1)));
-        let by_bytes = this.queue.limit_bytes.map(|limit| limit / bytes);
-        let limit = this.queue.limit_packets.into_iter().chain(by_bytes).min();
-        limit.map_or(u32::MAX, |limit| u32::try_from(limit / (TRAINS_PER_QUEUE * count)).unwrap_or(u32::MAX))
+        let links = flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
+        links.map(|link| link.longest_train(self.flows.len() as u64, flow.packet_sizes()[0].1)).min().unwrap_or(1)
     }
 }
 
 impl LinkSpec {
+    /// Largest number of segments of `bytes` in a train on the link, which `flows` may share.
+    fn longest_train(&self, flows: u64, bytes: u64) -> u32 {
+        if !self.is_steady() {
+            return 1;
+        }
+        let by_bytes = self.queue.limit_bytes.map(|limit| limit / bytes);
+        let limit = self.queue.limit_packets.into_iter().chain(by_bytes).min();
+        limit.map_or(u32::MAX, |limit| u32::try_from(limit / (TRAINS_PER_QUEUE * flows)).unwrap_or(u32::MAX))
+    }
+
     /// True if the link's only decision about a packet is whether the queue has room for it.
     fn is_steady(&self) -> bool {
         self.queue.kind == "droptail" && self.impairments.is_none() && matches!(self.loss, LossSpec::None)

@@ -5,7 +5,7 @@
 //! to have left evenly since the first of them could. A sender that repairs losses, or whose window is small, sends single
 //! segments.
 
-use crate::packet::MOST_IN_TRAIN;
+use crate::packet::{HAS_TRAINS, MOST_IN_TRAIN};
 use crate::time::Time;
 
 /// Length of trains after a recovery, relative to the usual.
@@ -32,7 +32,7 @@ impl Trains {
     /// True if a train may have several segments.
     #[inline(always)]
     pub fn are_allowed(&self) -> bool {
-        self.longest > 1
+        HAS_TRAINS && self.longest > 1
     }
 
     /// Allows trains of at most `longest` segments.
