@@ -57,6 +57,8 @@ pub struct Needs {
     pub reductions: bool,
     /// [`Delivery::app_limited`](crate::Delivery::app_limited) is also true while only the receiver's window limits the sender.
     pub receiver_limits: bool,
+    /// The RTT of every ACK, and not only those of some: filters of delays would take others for the mean.
+    pub every_rtt: bool,
 }
 
 impl Needs {

@@ -463,7 +463,7 @@ impl Algorithm for Cdg {
 
     fn needs(&self) -> Needs {
         let is_module = self.module.is_some();
-        Needs { reductions: is_module, idle_timeouts: is_module, ..Needs::default() }
+        Needs { reductions: is_module, idle_timeouts: is_module, every_rtt: true, ..Needs::default() }
     }
 
     fn takes_reduction(&mut self) -> bool {

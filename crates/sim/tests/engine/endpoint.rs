@@ -74,6 +74,7 @@ const EVERYTHING: Needs = Needs {
     rounds_restart: false,
     reductions: false,
     receiver_limits: false,
+    every_rtt: false,
 };
 
 fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {
