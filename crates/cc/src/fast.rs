@@ -4,8 +4,8 @@
 //!
 //! Variant: an update every other round trip, as in the papers. Increases are spread over the round that follows, and the
 //! filter is min(3/w, 1/4). While the averaged queueing delay is below `mi_threshold`, each acknowledged segment adds
-//! one segment to the window (multiplicative increase). The papers leave open when the delay is
-//! compared with the threshold; here, as in ns-2, it is on every ACK, also after a loss. The base RTT is the smallest RTT of this flow, so a
+//! one segment to the window (multiplicative increase). The papers leave open when the delay is compared with the
+//! threshold; here, as in ns-2, it is on every ACK, also after a loss. The base RTT is the smallest RTT of this flow, so a
 //! flow that starts while there is a standing queue counts that queue as propagation delay unless `known_rtt` is set.
 //!
 //! Differences:
@@ -363,7 +363,7 @@ impl Algorithm for Fast {
 
     #[inline]
     fn needs(&self) -> Needs {
-        Needs { window_at_send: self.p.timing == Timing::Ns2, ..Needs::default() }
+        Needs { window_at_send: self.p.timing == Timing::Ns2, every_rtt: true, ..Needs::default() }
     }
 }
 

@@ -70,7 +70,7 @@ static BEGIN: extern "C" fn() = {
 /// The C library's `clock_gettime` without its short way, which reads the counter.
 ///
 /// # Safety
-/// As for the C library's.
+/// Those conditions that the C library's function has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, to: *mut libc::timespec) -> c_int {
     // SAFETY: passed on as it came.
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, to: *mut libc::ti
 /// The C library's `ptrace`, which also remembers how a process continued.
 ///
 /// # Safety
-/// As for the C library's.
+/// Those conditions that the C library's function has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ptrace(request: c_uint, pid: libc::pid_t, at: *mut c_void, data: *mut c_void) -> c_long {
     if matches!(request, libc::PTRACE_CONT | libc::PTRACE_SYSEMU | libc::PTRACE_SYSEMU_SINGLESTEP) {
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn ptrace(request: c_uint, pid: libc::pid_t, at: *mut c_vo
 /// The C library's `waitpid`, which returns after no fault of a reading of the counter.
 ///
 /// # Safety
-/// As for the C library's.
+/// Those conditions that the C library's function has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t {
     loop {

@@ -126,9 +126,6 @@ def compare(
         )  # fmt: skip
     if wanted.short and not path.has_background:
         raise ScenarioError("short flows are preferred, and the scenario has no [[traffic]]", source="prefer")
-    if on == "sim" and path.is_long_and_fat and "resolution" not in path.tables:
-        path = path.in_trains()
-        notes.append(_IN_TRAINS)
     path = _with_duration(path, duration, horizon)
     cast = _cast(algorithms, rivals)
     varies = _check(cast, path, on)
@@ -145,12 +142,6 @@ def compare(
         )
     words, evidence, decision = found
     return Comparison(words, decision, evidence, cast, path, wanted, allowed_s, time.monotonic() - started_s)
-
-
-_IN_TRAINS = (
-    "runs in trains of segments, since the path is long and fat; each compares parts of itself with single segments, "
-    "and goes on in these if the two differ by more than 1 %"
-)
 
 
 def _scenario_path(scenario: Scenario | str | FilePath, options: Mapping[str, Any], *, flows: int, ecn: bool) -> Path:

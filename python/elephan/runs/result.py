@@ -574,7 +574,7 @@ def _in_trains(checks: Mapping[str, Any] | None) -> str:
         )
     return (
         f"in trains of segments, which differ by up to {100 * largest:.2g} % from single segments on "
-        f"{len(checks['stretches'])} stretches"
+        f"{len(checks['stretches'])} stretches, all flows together"
     )
 
 

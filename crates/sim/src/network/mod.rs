@@ -33,7 +33,7 @@
 //! the segments of a train are in it only when the last is: at most half of the trains under way. A train has therefore at
 //! most 1/256 of its flow's window (1/512 in slow start), and all flows' trains together at most 1/100 of a queue
 //! (`spec/trains`). A train that does not fit into the queue is taken segment by segment. Any other queue discipline, random
-//! loss, jitter, an application, a log of events, an algorithm that paces or needs something of each segment (`Needs`):
+//! loss, jitter of links or senders, an application, a log of events, an algorithm that paces or needs something of each segment (`Needs`):
 //! single segments. `checks` runs parts of each such run in single segments too, and compares.
 //!
 //! | file | idea |

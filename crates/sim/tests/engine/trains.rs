@@ -46,6 +46,15 @@ fn a_flow_without_losses_has_the_goodput_rtt_and_queue_of_single_segments() {
 }
 
 #[test]
+fn a_flow_that_overshoots_has_the_goodput_of_single_segments() {
+    for algorithm in ["reno", "cubic"] {
+        let spec = long_fat(&[algorithm], 41_666, 4.0);
+        let [single, trains] = [&spec, &in_trains(&spec)].map(|spec| measured(&run(spec)).0[0]);
+        assert!((trains / single - 1.0).abs() < 0.005, "{algorithm}: {single} and {trains} segments");
+    }
+}
+
+#[test]
 fn trains_depend_neither_on_slices_nor_on_the_order_of_flows() {
     let spec = in_trains(&long_fat(&["cubic", "htcp", "bbr"], 20_000, 2.0));
     let whole = digest(&run(&spec));
@@ -63,7 +72,9 @@ fn a_path_where_each_segment_may_matter_has_no_trains() {
     lossy.links[0].loss = LossSpec::Bernoulli { p: 1e-6 };
     let mut small = long_fat(&["reno"], 100, 0.5);
     small.seed = 2;
-    for spec in [logged, lossy, small] {
+    let mut jittered = long_fat(&["reno"], 20_000, 0.5);
+    jittered.send_jitter_ps = 1000;
+    for spec in [logged, lossy, jittered, small] {
         assert!(digest(&run(&spec)) == digest(&run(&in_trains(&spec))));
     }
 }

@@ -108,10 +108,9 @@ impl Sender {
         while from < past {
             let count = (past - from).min(most);
             let share = Time(span.0 * u64::from(count) / u64::from(total));
-            let at = (0..count).fold(now, |_, _| self.departures.next(now));
             // Only a segment alone may be a part of one.
             let bytes = if total == 1 { self.bytes_of(from) } else { self.bytes };
-            let last = Packet::new(at, now, self.flow, from + count - 1, bytes, flags, 0);
+            let last = Packet::new(now, now, self.flow, from + count - 1, bytes, flags, 0);
             out.send(last.as_train(count, share));
             from += count;
         }
