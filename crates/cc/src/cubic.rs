@@ -201,8 +201,8 @@ observed! {
     self: Cubic, self.win;
     /// Time from the beginning of an epoch to its plateau (K); null between a loss and the first growth after it.
     k_s = self.in_epoch(self.epoch.k), number(Unit::Seconds);
-    /// Time from the epoch's start to the last ACK (t); null when K is null.
-    t_s = self.in_epoch(self.last_ack - self.epoch.start), number(Unit::Seconds);
+    /// Time from the epoch's start to the last ACK (t), without the idle periods before that ACK; null when K is null.
+    t_s = self.in_epoch(self.epoch.elapsed), number(Unit::Seconds);
     /// Window of the plateau, which is the cubic function's value at t = K; null when K is null.
     origin = self.in_epoch(self.epoch.origin), number(Unit::Segments);
     /// Window at the last loss, after fast convergence (W_max).
@@ -234,6 +234,7 @@ impl LossBased for Cubic {
             self.freeze(ack.now - self.last_ack, ack.now);
         }
         self.last_ack = ack.now;
+        self.epoch.elapsed = ack.now - self.epoch.start;
         if self.win.integer() && ack.acked > 0.0 {
             self.linux.measure(ack, &self.epoch, (&self.p, &mut self.win));
         }

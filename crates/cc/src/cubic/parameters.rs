@@ -44,6 +44,8 @@ params! {
 pub(super) struct Epoch {
     pub(super) begun: bool,
     pub(super) start: f64,
+    /// Time from the start to the last ACK. An idle period moves the start, perhaps behind that ACK.
+    pub(super) elapsed: f64,
     pub(super) k: f64,
     pub(super) origin: f64,
     pub(super) w_est: f64,
@@ -52,7 +54,7 @@ pub(super) struct Epoch {
 }
 
 pub(super) const NO_EPOCH: Epoch =
-    Epoch { begun: false, start: 0.0, k: 0.0, origin: 0.0, w_est: 0.0, w_max: 0.0, cwnd_prior: 0.0 };
+    Epoch { begun: false, start: 0.0, elapsed: 0.0, k: 0.0, origin: 0.0, w_est: 0.0, w_max: 0.0, cwnd_prior: 0.0 };
 
 impl Epoch {
     /// Begins the epoch at a window of `w` segments; `c` is the steepness of the curve.
@@ -63,7 +65,7 @@ impl Epoch {
         }
         // RFC 9438 eq. 2 of §4.2.
         self.k = libm::cbrt((self.w_max - w) / c);
-        (self.begun, self.start, self.origin, self.w_est) = (true, now, self.w_max, w);
+        (self.begun, self.start, self.elapsed, self.origin, self.w_est) = (true, now, 0.0, self.w_max, w);
         if self.cwnd_prior == 0.0 {
             self.cwnd_prior = w;
         }
