@@ -18,6 +18,9 @@ const ROUNDING: f64 = 1e-9;
 /// Relative error of a mean of windows.
 const MEAN_ROUNDING: f64 = 1e-6;
 
+/// The engine's unit of time, s.
+const PICOSECOND: f64 = 1e-12;
+
 /// A count from which on it is a difference that wrapped below zero: 2⁶³.
 const WRAPPED: f64 = 9_223_372_036_854_775_808.0;
 
@@ -81,11 +84,13 @@ impl Rules<'_, '_> {
         let packets = if self.data.spec.resolution == Resolution::Train { MOST_IN_TRAIN } else { 1 };
         let bytes = f64::from(stack.payload_bytes + stack.header_bytes) * f64::from(packets);
         let packet_mbps = rate_mbps(bytes, to_s - from_s);
+        let packet_s = |mbps: f64| 8.0 * bytes / f64::from(packets) / (mbps * 1e6);
         let (goodput, throughput) = (self.value("goodput_mbps")?, self.value("throughput_mbps")?);
         let most = throughput * (1.0 + ROUNDING) + packet_mbps;
         self.at_most("goodput", goodput, most, ("its throughput", throughput), "Mbit/s");
         if let Some(mbps) = capacity.as_ref().map(|capacity| capacity.within / 1e6) {
-            let most = mbps * (1.0 + rate_slack) + packet_mbps;
+            // A link sends a packet in a whole number of picoseconds, so up to one too early.
+            let most = mbps * (1.0 + rate_slack + PICOSECOND / packet_s(mbps)) + packet_mbps;
             self.at_most("throughput", throughput, most, ("the rate of its path", mbps), "Mbit/s");
         }
         self.segments()?;
@@ -151,22 +156,15 @@ struct Capacity {
 
 /// Most that can arrive at the end of a flow's path; `None` if a link may deliver many packets at once.
 fn capacity(data: &Data, flow: &FlowSpec, users: &[u32]) -> Option<Capacity> {
-    let mut copies = 1.0;
-    let mut found: Option<Capacity> = None;
+    let mut found = Capacity { ever: f64::INFINITY, within: f64::INFINITY };
     for &place in &flow.path {
         let link = &data.spec.links[place];
         let fastest = fastest_bps(link)?;
-        copies *= if link.impairments.as_ref().is_some_and(|changes| changes.duplicate > 0.0) { 2.0 } else { 1.0 };
-        let bound = fastest * copies;
-        found = Some(match found {
-            Some(before) if users[place] <= 1 => {
-                Capacity { ever: before.ever.min(bound), within: before.within.min(bound) }
-            }
-            Some(before) => Capacity { ever: before.ever.min(bound), within: bound },
-            None => Capacity { ever: bound, within: bound },
-        });
+        let copies = if link.impairments.as_ref().is_some_and(|changes| changes.duplicate > 0.0) { 2.0 } else { 1.0 };
+        let within = if users[place] <= 1 { found.within.min(fastest) } else { fastest };
+        found = Capacity { ever: found.ever.min(fastest) * copies, within: within * copies };
     }
-    found
+    Some(found)
 }
 
 /// Number of flows and sources whose data or ACKs use each link.
@@ -272,6 +270,18 @@ mod tests {
         let of = |flow| capacity(&data, data.flow(flow), &users(&data)).map(|found| (found.ever, found.within));
         assert_eq!(of(0), Some((4e6, 10e6)));
         assert_eq!(of(1), Some((10e6, 10e6)));
+    }
+
+    #[test]
+    fn a_link_that_copies_packets_doubles_what_a_slower_one_gave_it() {
+        let ms = Time::MILLISECOND.0;
+        let mut spec = Spec::dumbbell(10_000_000, Time(40 * ms), 20, Time(4000 * ms), &["cubic"]);
+        spec.links.push(elephan_sim::spec::LinkSpec::droptail("slow", 4_000_000, Time(ms), Some(20)));
+        spec.links[0].impairments.get_or_insert_default().duplicate = 0.5;
+        spec.flows[0].path = vec![2, 0];
+        let data = Data::new(spec, serde_json::Value::Null, Box::new(|_| None));
+        let found = capacity(&data, data.flow(0), &users(&data)).map(|found| (found.ever, found.within));
+        assert_eq!(found, Some((8e6, 8e6)));
     }
 
     #[test]
