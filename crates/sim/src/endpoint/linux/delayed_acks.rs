@@ -50,7 +50,8 @@ impl Patience {
             most: rtt.0.div_ceil(jiffy.0).min(max_ato.saturating_sub(1)).max(min_ato),
             pause,
             last: Time::NEVER,
-            steady: Time(min_ato / 2 * jiffy.0),
+            // An odd minimum is halved to less than itself by each segment (`icsk_ack.ato`).
+            steady: Time(if min_ato % 2 == 0 { min_ato / 2 * jiffy.0 } else { 0 }),
             timeout: Time::ZERO,
         };
         patience.set_ato(min_ato);
@@ -141,6 +142,21 @@ mod tests {
             assert_eq!(state.on_segment(at(200), Ordering::Greater), 0);
             assert_eq!(state.on_segment(at(4 + pause_ms), Ordering::Equal), 0);
             assert_eq!(state.on_segment(at(8 + 2 * pause_ms), Ordering::Equal), 16);
+        }
+    }
+
+    #[test]
+    fn a_steady_segment_leaves_the_timeout_as_the_long_way_does() {
+        for delayed_ack_ms in [24, 26, 28, 40] {
+            let new = || Patience::new(at(100), at(delayed_ack_ms), Interrupts::of(&StackSpec::linux()));
+            let (mut short, mut long) = (new(), new());
+            for ms in 4..40 {
+                if !short.is_steady(at(ms)) {
+                    short.on_segment(at(ms), Ordering::Equal);
+                }
+                long.on_segment(at(ms), Ordering::Equal);
+                assert_eq!(short.timeout(), long.timeout(), "{delayed_ack_ms} ms, at {ms} ms");
+            }
         }
     }
 
