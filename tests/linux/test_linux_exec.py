@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import shutil
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -86,3 +89,31 @@ def test_a_name_that_is_taken_is_one_line() -> None:
     )
     with pytest.raises(ScenarioError, match="'exec' is the name of the command; rename the flow"):
         executing.with_command(scenario, ["true"], "sender", "0 s")
+
+
+@guest
+def test_time_stands_still_between_the_lines_of_a_terminal(tmp_path: Path) -> None:
+    lines = [
+        "echo one; sleep 1",
+        "for i in 1 2",
+        "do echo $i; done",
+        "sleep 60",
+        "x=$(date +%s)",
+        "sleep 2",
+        "echo $(($(date +%s)-x))",
+    ]
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    command = [sys.executable, "-m", "elephan", "lab", "linux", "exec", str(tmp_path / "scenario.toml")]
+    terminal, ours = pty.openpty()
+    attributes = termios.tcgetattr(ours)
+    attributes[3] &= ~termios.ECHO
+    termios.tcsetattr(ours, termios.TCSANOW, attributes)
+    with subprocess.Popen(command, stdin=ours, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        os.write(terminal, "".join(f"{line}\n" for line in [*lines, "exit 5"]).encode())
+        output, errors = process.communicate(timeout=300)
+    os.close(terminal)
+    os.close(ours)
+    assert process.returncode == 5, errors
+    assert [word for word in output.split() if word.isdigit()] == ["1", "2", "2"]
+    assert output.count("one") == 1
+    assert errors.count("the scenario ended after 5 s") == 1

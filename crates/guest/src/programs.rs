@@ -222,7 +222,7 @@ impl<'a> Programs<'a> {
         sys::unwatch(set, &process.ended)?;
         if is_client && one.program.exec {
             let code = status.signal().map_or_else(|| status.code().unwrap_or_default(), |signal| 128 + signal);
-            fs::write(STATUS, code.to_string())?;
+            fs::write(STATUS, format!("{code} {}", now_ns - self.zero_ns))?;
             sys::power_off();
         }
         let (name, line) = (&one.program.name, process.last_line());

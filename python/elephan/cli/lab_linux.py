@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from elephan.cli import common
+
+if TYPE_CHECKING:
+    from elephan.backends.linux.execute import Shell
 
 
 @click.group("linux", invoke_without_command=True)
@@ -97,25 +104,64 @@ def execute(
     """Run a command on a host of a scenario's path, in virtual time, beside the scenario's flows.
 
     Its output appears here, and its exit status is that of this command. {address} in a word is the address of the
-    other host. Without a command, a shell reads commands from the standard input. The run ends with the command.
+    other host. Without a command, a shell reads commands from the standard input; in a terminal, it runs each line when
+    it is typed, and time stands still in between. The run ends with the command.
     """
     from elephan.backends.linux import execute as executing
     from elephan.runs import permission
 
     stated = common.load_scenario(scenario, common.overrides_of(assignments))
     permission.require(stated, allow_programs)
-    text = b""
-    if not words:
-        if sys.stdin is None or sys.stdin.isatty():
-            common.say("a shell of the guest: type commands, then Ctrl-D; time begins when all are there")
-        text = b"" if sys.stdin is None else sys.stdin.buffer.read(executing.INPUT_BYTES + 1)
     made = executing.with_command(stated, words or executing.SHELL, host, at)
-    status = executing.execute(made, text=text, tell=_pass_on)
-    if status is None:
-        duration_s = made.form.duration_ps / 1e12
-        _tell(f"elephan: the scenario ended after {duration_s:g} s, before the command; write --set 'duration=…'")
+    ended = f"the scenario ended after {made.form.duration_ps / 1e12:g} s, before the command; write --set 'duration=…'"
+    command = executing.Command(made)
+    if not words and sys.stdin is not None and sys.stdin.isatty():
+        return _talk(executing.Shell(command), host, ended)
+    text = b"" if words or sys.stdin is None else sys.stdin.buffer.read(executing.INPUT_BYTES + 1)
+    end = command.run(text, _pass_on)
+    if end is None:
+        _tell(f"elephan: {ended}")
         return 1
-    return status
+    return end.status
+
+
+def _talk(shell: Shell, host: str, ended: str) -> int:
+    """Read lines from a terminal and run each; return the exit status of the last one."""
+    from elephan.backends.linux.guest import GuestError
+    from elephan.scenario import ScenarioError
+
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  (input() edits lines with it)
+    _tell("time stands still between two lines; exit or Ctrl-D ends the shell")
+    while True:
+        try:
+            line = _statement(f"{shell.end.time_s:.6f} s {host}$ ")
+            if not shell.take(line, _pass_on):
+                _tell(f"elephan: {ended}")
+        except EOFError:
+            _tell("")
+            return shell.end.status
+        except (ScenarioError, GuestError) as error:
+            _tell(f"elephan: {error}")
+        else:
+            if line.split()[:1] == ["exit"]:
+                return shell.end.status
+
+
+def _statement(prompt: str) -> str:
+    """Read a line, and those that complete it for a shell."""
+    text = input(prompt)
+    while _is_open(text):
+        text += "\n" + input("> ")
+    return text
+
+
+def _is_open(text: str) -> bool:
+    """True if a shell needs further lines; the shell of this host tells, which runs nothing of it."""
+    told = subprocess.run(["/bin/sh", "-n"], input=text + "\n", capture_output=True, text=True, check=False)
+    return text.endswith("\\") or (
+        told.returncode != 0 and re.search("end of file|EOF|nterminated", told.stderr) is not None
+    )
 
 
 def _pass_on(piece: bytes, is_error: bool) -> None:

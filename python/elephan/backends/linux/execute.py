@@ -7,7 +7,6 @@ from typing import Any
 
 from elephan.backends.linux import guest
 from elephan.backends.linux.backend import LinuxBackend, require
-from elephan.backends.linux.plan import Plan
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.commands import PROGRAM
 
@@ -18,6 +17,8 @@ NAME = "exec"
 SHELL = ("/bin/sh",)
 INPUT_BYTES = 16 << 20
 """Most input of a command."""
+Tell = Callable[[bytes, bool], None]
+"""Takes a piece of output, and true if it is an error message."""
 _OF_PATH = ("rtt", "direction", "hops", "path", "reverse_path")
 
 
@@ -42,34 +43,82 @@ def with_command(scenario: Scenario, command: Sequence[str], host: str, start: s
     return Scenario.from_dict(tables | {"flow": flows})
 
 
-def execute(
-    scenario: Scenario, seed: int | None = None, text: bytes = b"", tell: Callable[[bytes, bool], None] | None = None
-) -> int | None:
-    """Run the command of a scenario of :func:`with_command`, and end with it.
+class Command:
+    """The command of a scenario of :func:`with_command`, which can be run several times.
 
     Args:
         scenario: the scenario.
         seed: its seed, by default its own.
-        text: input of the command.
-        tell: called with each piece of output, and true if it is an error message.
-
-    Returns:
-        The exit status of the command; ``None`` if the scenario ended before it.
 
     Raises:
         ScenarioError: the scenario cannot be run here.
-        GuestError: the guest failed or hung.
     """
-    require()
-    if len(text) > INPUT_BYTES:
-        raise ScenarioError(f"the input of a command has at most {INPUT_BYTES >> 20} MiB", path="stdin")
-    backend = LinuxBackend()
-    backend.check(scenario)
-    one = scenario.without_groups()
-    plan, kernel = backend.planned(one, seed)
-    plan.document["programs"][-1] |= {"server": None, "exec": True}
-    with backend.memory.share(plan.memory_bytes, alone=False, go_on=lambda: True):
-        return guest.execute(plan, kernel, text, tell or (lambda piece, is_error: None))
+
+    def __init__(self, scenario: Scenario, seed: int | None = None) -> None:
+        require()
+        backend = LinuxBackend()
+        backend.check(scenario)
+        self._memory = backend.memory
+        self._plan, self._kernel = backend.planned(scenario.without_groups(), seed)
+        self._plan.document["programs"][-1] |= {"server": None, "exec": True}
+
+    def run(self, text: bytes = b"", tell: Tell | None = None) -> guest.End | None:
+        """Run the command, and end with it.
+
+        Args:
+            text: input of the command.
+            tell: called with each piece of output, and true if it is an error message.
+
+        Returns:
+            Its end; ``None`` if the scenario ended before it.
+
+        Raises:
+            ScenarioError: the input is too long.
+            GuestError: the guest failed or hung.
+        """
+        if len(text) > INPUT_BYTES:
+            raise ScenarioError(f"the input of a command has at most {INPUT_BYTES >> 20} MiB", path="stdin")
+        with self._memory.share(self._plan.memory_bytes, alone=False, go_on=lambda: True):
+            return guest.execute(self._plan, self._kernel, text, tell or (lambda piece, is_error: None))
 
 
-__all__ = ["HOSTS", "INPUT_BYTES", "NAME", "SHELL", "Plan", "execute", "with_command"]
+class Shell:
+    """A shell whose time stands still between two lines: a line is run after all lines before it, which repeat exactly.
+
+    Args:
+        command: a shell that reads commands from its input.
+    """
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+        self._lines: list[str] = []
+        self._told = (b"", b"")
+        self.end = guest.End(0, 0.0)
+
+    def take(self, line: str, tell: Tell) -> bool:
+        """Run a line and pass on its output.
+
+        Returns:
+            False if the scenario ended before the line; the line is forgotten then.
+
+        Raises:
+            ScenarioError, GuestError: the errors of :meth:`Command.run`; the line is forgotten.
+        """
+        made = [bytearray(), bytearray()]
+        lines = [*self._lines, line]
+        text = "".join(f"{each}\n" for each in lines).encode()
+        end = self._command.run(text, lambda piece, is_error: made[is_error].extend(piece))
+        outputs = (bytes(made[0]), bytes(made[1]))
+        pairs = tuple(zip(outputs, self._told, strict=True))
+        if not all(output.startswith(told) for output, told in pairs):
+            tell(b"elephan: the lines before did not repeat; this is the output of all\n", True)
+            pairs = tuple((output, b"") for output in outputs)
+        for is_error, (output, told) in enumerate(pairs):
+            tell(output[len(told) :], bool(is_error))
+        if end is None:
+            return False
+        self._lines, self._told, self.end = lines, outputs, end
+        return True
+
+
+__all__ = ["HOSTS", "INPUT_BYTES", "NAME", "SHELL", "Command", "Shell", "with_command"]

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psutil
 
@@ -159,7 +159,16 @@ def run(plan: Plan, kernel: Kernel, progress: Progress | None, captures: Path | 
         )
 
 
-def execute(plan: Plan, kernel: Kernel, text: bytes, tell: Callable[[bytes, bool], None]) -> int | None:
+class End(NamedTuple):
+    """The end of a command."""
+
+    status: int
+    """Exit status; 128 and the signal, if a signal ended it."""
+    time_s: float
+    """Time within the run, s."""
+
+
+def execute(plan: Plan, kernel: Kernel, text: bytes, tell: Callable[[bytes, bool], None]) -> End | None:
     """Run a plan with a command until the command ends.
 
     Args:
@@ -169,7 +178,7 @@ def execute(plan: Plan, kernel: Kernel, text: bytes, tell: Callable[[bytes, bool
         tell: called with each piece of output, and true if it is an error message.
 
     Returns:
-        The exit status of the command; ``None`` if the scenario ended before the command.
+        Its end; ``None`` if the scenario ended before the command.
 
     Raises:
         ScenarioError, GuestError: the errors of :func:`run`.
@@ -193,7 +202,8 @@ def execute(plan: Plan, kernel: Kernel, text: bytes, tell: Callable[[bytes, bool
         _follow(process, folder, pass_on, kernel.changes)
         pass_on(1)
         if (root / "status").exists():
-            return int((root / "status").read_text(encoding="ascii"))
+            status, time_ns = (root / "status").read_text(encoding="ascii").split()
+            return End(int(status), int(time_ns) / 1e9)
         if process.returncode == _REFUSED:
             raise _told(_console(folder))
         if (root / "error").exists():
