@@ -25,6 +25,7 @@ from elephan import hooks  # noqa: E402
 from elephan.version import __version__ as __version__  # noqa: E402
 
 if TYPE_CHECKING:
+    from elephan import design as design
     from elephan import evaluation as evaluation
     from elephan import export as export
     from elephan import metrics as metrics
@@ -143,6 +144,7 @@ _HOMES = {
 }
 
 _PACKAGES = {
+    "design": "elephan.design",
     "evaluation": "elephan.evaluation",
     "export": "elephan.export",
     "metrics": "elephan.metrics",
@@ -195,6 +197,7 @@ __all__ = [
     "algorithms",
     "batch",
     "compare",
+    "design",
     "evaluate",
     "evaluation",
     "export",

@@ -1,0 +1,108 @@
+"""``elephan score``: one number for a candidate, for design loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from elephan.cli import common
+from elephan.scenario.errors import ScenarioError
+from elephan.scenario.overrides import parse_assignment
+
+if TYPE_CHECKING:
+    from elephan.design import Score
+
+_OPTIONS = {"stage": "--stage", "prefer": "--prefer"}
+
+
+@click.command("score")
+@click.argument("candidate", metavar="CANDIDATE")
+@click.option(
+    "--stage", default="quick", show_default=True, metavar="STAGE",
+    help="The last stage: loads, quick, or full with held-out paths.",
+)  # fmt: skip
+@click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Change a parameter of the candidate.")
+@click.option(
+    "--prefer", metavar="WHAT", default="balanced", show_default=True,
+    help="Objective: balanced, goodput, delay or fairness.",
+)  # fmt: skip
+@click.option(
+    "--seeds", type=common.Count(1, 1000), metavar="N", default=4, show_default=True, help="Replicates on each path."
+)
+@click.option(
+    "--held-out-seed", type=common.Count(1, 10**9), metavar="N", default=2, show_default=True,
+    help="Seed of the held-out paths, which the author of a candidate need not know.",
+)  # fmt: skip
+@common.jobs_option
+@common.json_option
+def command(
+    candidate: str,
+    stage: str,
+    assignments: Sequence[str],
+    prefer: str,
+    seeds: int,
+    held_out_seed: int,
+    jobs: int | None,
+    as_json: bool,
+) -> int:
+    """Score a candidate against CUBIC on 24 paths: above 0 is better than CUBIC.
+
+    A candidate is a built-in algorithm or a file with a class, mine.py:Mine. A file runs in processes of its own,
+    without network and with limits. A failure has the worst score, -40, its reason, and the exit status 1.
+    """
+    from elephan import design
+
+    try:
+        found = design.score(
+            candidate, stage=stage, parameters=parameters_of(assignments), prefer=prefer, seeds=seeds,
+            held_out_seed=held_out_seed, jobs=jobs,
+        )  # fmt: skip
+    except ScenarioError as error:
+        raise ScenarioError(
+            error.message, path=error.path, source=_OPTIONS.get(error.source or "", error.source or "score")
+        ) from None
+    if as_json:
+        common.print_json(found.to_json())
+    else:
+        _print(found)
+    return 1 if found.failures else 0
+
+
+def parameters_of(assignments: Sequence[str]) -> dict[str, object]:
+    """``--set`` options as parameters.
+
+    Raises:
+        ScenarioError: an option has no name or no value, or a name is set twice.
+    """
+    found: dict[str, object] = {}
+    for text in assignments:
+        try:
+            name, value = parse_assignment(text)
+        except ScenarioError as error:
+            raise error.located(source="--set") from None
+        if name in found:
+            raise ScenarioError(f"'{name}' is set twice; set it once", source="--set")
+        found[name] = value
+    return found
+
+
+def _print(found: Score) -> None:
+    for failure in found.failures:
+        common.say(
+            f"{found.candidate}: {found.combined_score:g}, failed at stage {failure['stage']}: {failure['reason']}"
+        )
+    if found.failures:
+        return
+    if found.stage == "loads":
+        common.say(f"{found.candidate}: loads")
+        return
+    common.say(f"{found.candidate}: {found.combined_score:+.3f} (cubic is 0, and +0.1 is about 10 % in one term)")
+    rows = [[name.replace("_", " "), f"{value:+.3f}"] for name, value in found.parts.items()]
+    common.print_table("", ["component", "value"], rows)
+    for row in found.artifacts["worst_paths"]:
+        common.say(f"worst: {row['value']:+.3f} on {row['path']}")
+    weak = [name for name, limit in found.artifacts["contained"].items() if limit == "not restricted"]
+    if weak:
+        common.warn(f"this host does not restrict a candidate's {', '.join(weak)}")

@@ -1,0 +1,4 @@
+"""Loops around the evaluator: a score for candidates, a search for failures, and the tuning of parameters."""
+
+from elephan.design.scoring import Score as Score
+from elephan.design.scoring import score as score

@@ -1,0 +1,99 @@
+"""Candidates: what a design loop judges, and how its runs are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from elephan.design import contained, reviewed, trials
+from elephan.design.trials import Measured, Parameters, Trial, TrialError
+from elephan.runs.provenance import cores
+from elephan.scenario import ScenarioError, own, reading
+from elephan.scenario.catalog import algorithms
+from elephan.scenario.words import hint
+
+_MOST_BYTES = 1_000_000
+
+
+class CandidateError(Exception):
+    """A candidate that cannot be judged, or that failed in a run; the message says what its author can change."""
+
+
+@dataclass
+class Candidate:
+    """An algorithm with its parameters.
+
+    Attributes:
+        name: what the user wrote.
+        spec: name in a scenario; of a file its path and its class.
+        parameters: parameters of the algorithm.
+        modules: modules that a file imports.
+        limits: restrictions that held in its runs, by name.
+        output: end of what it printed.
+    """
+
+    name: str
+    spec: str
+    parameters: Parameters
+    modules: tuple[str, ...] = ()
+    limits: dict[str, str] | None = None
+    output: str = ""
+
+    @property
+    def in_file(self) -> bool:
+        """True if the candidate is code from a file."""
+        return own.names_file(self.spec)
+
+    def measure(self, groups: Sequence[Sequence[Trial]], *, jobs: int | None, wall_s: float) -> dict[Trial, Measured]:
+        """Run groups of trials, one after the other.
+
+        Raises:
+            CandidateError: the candidate failed.
+            ScenarioError: a parameter of a built-in algorithm is wrong.
+        """
+        if not self.in_file:
+            try:
+                every = [trial for group in groups for trial in group]
+                return trials.measure(self.spec, self.parameters, every, jobs=jobs)
+            except TrialError as error:
+                raise CandidateError(str(error)) from None
+        try:
+            found = contained.run(
+                self.spec, self.parameters, groups, jobs=jobs or cores(), wall_s=wall_s, modules=self.modules
+            )
+        except contained.ContainedError as error:
+            raise CandidateError(str(error)) from None
+        self.limits, self.output = found.limits, found.output
+        return found.measured
+
+
+def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
+    """The candidate of a name: a built-in algorithm, ``mine.py`` or ``mine.py:Mine``.
+
+    Raises:
+        ScenarioError: there is no such algorithm or file.
+        CandidateError: the file is no candidate.
+    """
+    given = dict(parameters or {})
+    if not own.names_file(name):
+        if name.partition(":")[0] not in algorithms():
+            message = f"'{name}' is neither an algorithm nor a file; {hint(name, algorithms())}"
+            raise ScenarioError(message, source="score")
+        return Candidate(name, name, given)
+    file, _, cls = name.partition(".py:")
+    path = Path(f"{file}.py" if cls else name)
+    if path.suffix != ".py":
+        raise ScenarioError(f"'{name}' is not a Python file; write for example ./mine.py:Mine", source="score")
+    try:
+        text = reading.read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        raise ScenarioError(f"{path}: no such file", source="score") from None
+    except ScenarioError as error:
+        raise CandidateError(error.message) from None
+    try:
+        cls = cls or reviewed.class_of(text)
+        modules = reviewed.review(text)
+    except reviewed.ReviewError as error:
+        raise CandidateError(str(error)) from None
+    return Candidate(name, f"{path.absolute()}:{cls}", given, modules)

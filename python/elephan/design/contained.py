@@ -1,0 +1,230 @@
+"""Trials of a stranger's algorithm, in restricted processes of their own.
+
+Each core has one process with its share of the trials. A process is ended at its limits and with this one, together
+with whatever it may have started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from elephan.design.trials import Measured, Parameters, Trial
+
+MEMORY_BYTES = 2 << 30
+"""Memory that a process may take beyond what the interpreter and the engine have."""
+OUTPUT_BYTES = 4000
+_ANSWER_BYTES = 1 << 24
+
+
+class ContainedError(Exception):
+    """A candidate that failed, exceeded a limit, or ended its process; the message says which."""
+
+
+@dataclass
+class Outcome:
+    """Results of the processes of a candidate.
+
+    Attributes:
+        measured: numbers of the trials.
+        limits: restrictions that held, by name.
+        output: end of what the candidate printed.
+    """
+
+    measured: dict[Trial, Measured] = field(default_factory=dict)
+    limits: dict[str, str] = field(default_factory=dict)
+    output: str = ""
+
+
+@dataclass
+class _Process:
+    """A process with its share of the trials, and the answers that are still incomplete."""
+
+    child: subprocess.Popen[bytes]
+    groups: list[list[Trial]]
+    errors: IO[bytes]
+    text: bytes = b""
+    loaded: bool = False
+    done: int = 0
+
+
+def run(
+    spec: str, parameters: Parameters, groups: Sequence[Sequence[Trial]], *, jobs: int, wall_s: float,
+    modules: Sequence[str] = (), memory_bytes: int = MEMORY_BYTES,
+) -> Outcome:  # fmt: skip
+    """Run groups of trials, one after the other, of an algorithm in a file.
+
+    A trial that comes twice has to give the same numbers twice.
+
+    Args:
+        spec: file and class.
+        parameters: parameters of the class.
+        groups: trials; a failure in a group ends the rest.
+        jobs: number of processes.
+        wall_s: time for all of it.
+        modules: modules that the candidate imports.
+        memory_bytes: memory of each process.
+
+    Raises:
+        ContainedError: the candidate failed.
+        OSError: the file cannot be read.
+    """
+    outcome = Outcome()
+    shares = [[list(group[i::jobs]) for group in groups] for i in range(jobs)]
+    shares = [share for share in shares if any(share)] or shares[:1]
+    path, _, name = spec.rpartition(":")
+    with tempfile.TemporaryDirectory(prefix="elephan-candidate-") as folder:
+        # Two copies are two modules, so two flows of the candidate share no state.
+        copies = [_copy(Path(path), Path(folder) / number) for number in ("1", "2")]
+        request = {
+            "spec": f"{copies[0]}:{name}", "peer": f"{copies[1]}:{name}", "folder": folder,
+            "parameters": dict(parameters), "modules": list(modules), "memory_bytes": memory_bytes,
+            "processor_s": int(wall_s) + 2,
+        }  # fmt: skip
+        try:
+            with _processes(request, shares) as processes:
+                try:
+                    _collect(processes, outcome, time.monotonic() + wall_s, wall_s)
+                finally:
+                    outcome.output = max((_tail(process.errors) for process in processes), key=len, default="")
+        except ContainedError as error:
+            raise ContainedError(_as_named(str(error), copies, path)) from None
+    return outcome
+
+
+def _copy(path: Path, folder: Path) -> Path:
+    folder.mkdir()
+    return Path(shutil.copyfile(path, folder / path.name))
+
+
+def _as_named(message: str, copies: Sequence[Path], path: str) -> str:
+    """A message with the user's name of the file."""
+    for copy in copies:
+        message = message.replace(str(copy), Path(path).name)
+    return message
+
+
+@contextmanager
+def _processes(request: dict[str, Any], shares: Sequence[list[list[Trial]]]) -> Iterator[list[_Process]]:
+    with ExitStack() as open_files:
+        found: list[_Process] = []
+        try:
+            for share in shares:
+                errors, stated = (open_files.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+                groups = [[asdict(trial) for trial in group] for group in share]
+                stated.write(json.dumps(request | {"groups": groups}).encode())
+                stated.seek(0)
+                child = subprocess.Popen(
+                    [sys.executable, "-m", "elephan.design.worker"], stdin=stated, stdout=subprocess.PIPE,
+                    stderr=errors, start_new_session=True, env=_environment(), cwd="/",
+                )  # fmt: skip
+                found.append(_Process(child, share, errors))
+            yield found
+        finally:
+            for process in found:
+                _end(process.child)
+                assert process.child.stdout is not None
+                process.child.stdout.close()
+
+
+def _environment() -> dict[str, str]:
+    """An environment without the user's secrets. The hash of texts is fixed, since the order of a set depends on it."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def _collect(processes: Sequence[_Process], outcome: Outcome, until: float, wall_s: float) -> None:
+    with selectors.DefaultSelector() as watched:
+        for process in processes:
+            assert process.child.stdout is not None
+            watched.register(process.child.stdout, selectors.EVENT_READ, process)
+        while watched.get_map():
+            left = until - time.monotonic()
+            if left <= 0:
+                where = "while it was loaded" if not all(p.loaded for p in processes) else "in its runs"
+                raise ContainedError(f"it took more than {wall_s:g} s, {where}; each callback must end soon")
+            for key, _ in watched.select(left):
+                process = key.data
+                chunk = os.read(key.fd, 1 << 16)
+                if chunk:
+                    _read(process, chunk, outcome)
+                else:
+                    watched.unregister(key.fileobj)
+                    _check_complete(process)
+
+
+def _read(process: _Process, chunk: bytes, outcome: Outcome) -> None:
+    process.text += chunk
+    if len(process.text) > _ANSWER_BYTES:
+        raise ContainedError("it wrote into the channel of the results")
+    *lines, process.text = process.text.split(b"\n")
+    for line in lines:
+        try:
+            answer = json.loads(line)
+            _take(process, answer, outcome)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+            raise ContainedError("it wrote into the channel of the results") from None
+
+
+def _take(process: _Process, answer: dict[str, Any], outcome: Outcome) -> None:
+    if "failure" in answer:
+        raise ContainedError(str(answer["failure"]))
+    if "limits" in answer:
+        outcome.limits = {str(name): str(limit) for name, limit in answer["limits"].items()}
+    elif "loaded" in answer:
+        process.loaded = True
+    else:
+        for trial, row in zip(process.groups[process.done], answer["measured"], strict=True):
+            numbers = Measured(*(float(row[name]) for name in ("own_mbps", "other_mbps", "queue_ms")))
+            # The text, since a number that is missing is not equal to itself.
+            if repr(outcome.measured.setdefault(trial, numbers)) != repr(numbers):
+                raise ContainedError(
+                    f"{trial.title}: two runs with the same seed differ; keep state in self, and draw random numbers "
+                    "from random.Random(start.seed)"
+                )
+        process.done += 1
+
+
+def _check_complete(process: _Process) -> None:
+    """Say why a process ended before its trials did."""
+    if process.done == len(process.groups):
+        return
+    ended = os.waitid(os.P_PID, process.child.pid, os.WEXITED | os.WNOWAIT)
+    assert ended is not None
+    status = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+    tail = _tail(process.errors).strip().rpartition("\n")[2]
+    where = "in its runs" if process.loaded else "while it was loaded"
+    if status == -signal.SIGXCPU or (status == -signal.SIGKILL and not tail):
+        raise ContainedError(f"it was ended {where}: it took too much processor time or memory")
+    how = f"by {signal.Signals(-status).name}" if status < 0 else f"with exit status {status}"
+    raise ContainedError(f"its process ended {where} {how}{': ' if tail else ''}{tail[:300]}")
+
+
+def _tail(errors: IO[bytes]) -> str:
+    size = os.fstat(errors.fileno()).st_size
+    kept = os.pread(errors.fileno(), OUTPUT_BYTES, max(0, size - OUTPUT_BYTES))
+    return kept.decode("utf-8", "replace")
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a process and its group. The process is not waited for before, so the group's number is still its own."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

@@ -1,0 +1,173 @@
+"""The score of a candidate: stages of growing cost, of which each has to be passed.
+
+| stage | content |
+|---|---|
+| loads | the text is reviewed, the class is loaded and an object is made |
+| quick | one run of each situation, twice, and then the training paths with all seeds |
+| full | the training paths for longer, and as many held-out paths |
+
+A failure of any kind has the worst score, and a reason on which the author can act.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from elephan.comparison.preferences import BALANCED, Preference, preference
+from elephan.design import objective, places, trials
+from elephan.design.candidates import Candidate, CandidateError, candidate
+from elephan.design.objective import TERMS, WORST, Results, Terms
+from elephan.design.places import Place
+from elephan.design.trials import BASELINE, SITUATIONS, Parameters, Trial
+from elephan.scenario import ScenarioError
+from elephan.scenario.words import hint
+
+LOADS, QUICK, FULL = "loads", "quick", "full"
+STAGES = (LOADS, QUICK, FULL)
+_WALL_S = {LOADS: 10.0, QUICK: 60.0, FULL: 600.0}
+"""Wall time after which a contained candidate is ended."""
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of a candidate.
+
+    Attributes:
+        candidate: what was judged.
+        stage: the last stage.
+        combined_score: the objective; CUBIC has 0, and :data:`~elephan.design.objective.WORST` is a failure.
+        parts: terms and components of the objective by name; empty after a failure.
+        failures: the stage and the reason of each failure.
+        artifacts: what helps an author: the worst paths, the restrictions, what the candidate printed.
+    """
+
+    candidate: str
+    stage: str
+    combined_score: float
+    parts: dict[str, float] = field(default_factory=dict)
+    failures: list[dict[str, str]] = field(default_factory=list)
+    artifacts: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The score as a JSON document."""
+        return {
+            "candidate": self.candidate,
+            "stage": self.stage,
+            "combined_score": self.combined_score,
+            "parts": self.parts,
+            "failures": self.failures,
+            "artifacts": self.artifacts,
+        }
+
+
+def score(
+    name: str,
+    *,
+    stage: str = QUICK,
+    parameters: Parameters | None = None,
+    prefer: str = BALANCED,
+    seeds: int = places.SEEDS,
+    held_out_seed: int = places.HELD_OUT,
+    jobs: int | None = None,
+) -> Score:
+    """Score a candidate against CUBIC, on the same paths with the same seeds.
+
+    Args:
+        name: a built-in algorithm, or a file with a class, ``mine.py:Mine``; the class may be left out if there is one.
+        stage: ``"loads"``, ``"quick"`` or ``"full"``, which includes those before.
+        parameters: parameters of the algorithm.
+        prefer: weights of the objective, as in a comparison.
+        seeds: replicates on each path.
+        held_out_seed: seed of the held-out paths of the full score.
+        jobs: number of simultaneous runs; one per core by default.
+
+    Raises:
+        ScenarioError: there is no such candidate, stage, preference or parameter.
+    """
+    if stage not in STAGES:
+        raise ScenarioError(f"'{stage}' is not a stage; {hint(stage, STAGES)}", source="stage")
+    chosen = preference(prefer)
+    if chosen.short:
+        raise ScenarioError(f"'{prefer}' needs background transfers, which the paths do not have", source="prefer")
+    begun = time.monotonic()
+    found: Candidate | None = None
+    try:
+        found = candidate(name, parameters)
+        parts, artifacts = _judged(found, stage, chosen, seeds, held_out_seed, jobs)
+        failures: list[dict[str, str]] = []
+        combined = parts.pop("combined")
+    except CandidateError as error:
+        combined, parts, artifacts = WORST, {}, {}
+        failures = [{"stage": LOADS if found is None else stage, "reason": str(error)}]
+    artifacts |= {
+        "baseline": BASELINE,
+        "objective": chosen.text,
+        "contained": (found.limits or {}) if found is not None and found.in_file else {},
+        "output": found.output if found is not None else "",
+        "wall_seconds": round(time.monotonic() - begun, 3),
+    }
+    return Score(name, stage, combined, parts, failures, artifacts)
+
+
+def _judged(
+    found: Candidate, stage: str, chosen: Preference, seeds: int, held_out_seed: int, jobs: int | None
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """Components of the objective, and what helps an author.
+
+    Raises:
+        CandidateError: the candidate failed.
+    """
+    training = places.training()
+    if stage == LOADS:
+        found.measure([[]], jobs=1, wall_s=_WALL_S[LOADS])
+        return {"combined": 0.0}, {}
+    shown, hidden = (
+        (places.QUICK_S, ()) if stage == QUICK else (places.FULL_S, places.drawn(held_out_seed, hidden=True))
+    )
+    first = trials.plan(training[:1], 1, places.QUICK_S)
+    own = trials.plan(training, seeds, shown)
+    others = trials.plan(hidden, seeds, shown)
+    measured = found.measure([first, first, own, others], jobs=jobs, wall_s=_WALL_S[stage])
+    baseline = _baseline([*own, *others], jobs)
+    paths = objective.by_path({trial: measured[trial] for trial in own}, baseline)
+    values = {place: objective.value(terms, chosen) for place, terms in paths.items()}
+    parts = _parts(paths, list(values.values()))
+    if others:
+        unseen = objective.by_path({trial: measured[trial] for trial in others}, baseline)
+        parts["training"] = parts["combined"]
+        parts["held_out"], _, _ = objective.combined([objective.value(terms, chosen) for terms in unseen.values()])
+        # The smaller of the two: what is fitted to the training paths gains nothing by it.
+        parts["combined"] = min(parts["combined"], parts["held_out"])
+    return parts, {"worst_paths": _worst(paths, values), "runs": len(measured), "paths": len(values)}
+
+
+_known: Results = {}
+
+
+def _baseline(wanted: Sequence[Trial], jobs: int | None) -> Results:
+    """The baseline's numbers, which are the same for all candidates of a process."""
+    global _known
+    missing = [trial for trial in wanted if trial not in _known]
+    if missing:
+        _known = {**_known, **trials.measure(BASELINE, {}, missing, jobs=jobs)}
+    return _known
+
+
+def _parts(paths: dict[Place, Terms], values: Sequence[float]) -> dict[str, float]:
+    combined, mean, worst = objective.combined(values)
+    terms = {term: fmean(terms[term] for terms in paths.values()) for term in TERMS}
+    return {"combined": combined, "mean": mean, "worst_paths": worst, **terms}
+
+
+def _worst(paths: dict[Place, Terms], values: dict[Place, float]) -> list[dict[str, Any]]:
+    """The training paths on which the candidate is worst, with their terms."""
+    order = sorted(values, key=lambda place: values[place])[:_SHOWN]
+    return [{"path": place.title, "value": values[place], **paths[place]} for place in order]
+
+
+__all__ = ["SITUATIONS", "STAGES", "Score", "score"]

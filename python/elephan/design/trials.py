@@ -1,0 +1,125 @@
+"""Runs of a candidate: alone, beside CUBIC, and with a late-starting flow of its own kind.
+
+The whole life of a flow is measured, its start included, so that no behavior pays because it happens at a certain time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from elephan.design.places import Place, duration_s
+from elephan.metrics.batch import batch
+from elephan.scenario import Scenario, own
+
+ALONE, BESIDE, LATE = "alone", "beside", "late"
+SITUATIONS = (ALONE, BESIDE, LATE)
+BASELINE = "cubic"
+_METRICS = ("goodput_mbps", "mean_queue_delay_ms")
+_LATE_AFTER = 1 / 3
+"""Start of the late-starting flow, as a fraction of the run."""
+
+Parameters = Mapping[str, Any]
+
+
+class TrialError(Exception):
+    """A run of a candidate that failed; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run: a path, a situation, a seed, and the simulated time in s."""
+
+    place: Place
+    situation: str
+    seed: int
+    duration_s: float
+
+    @property
+    def title(self) -> str:
+        """The run in words."""
+        with_ = {ALONE: "alone", BESIDE: f"beside {BASELINE}", LATE: "with a late-starting flow of its own kind"}
+        return f"{with_[self.situation]} on {self.place.title}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Numbers of one run: goodput of the candidate's flow and of the other flow, and mean queueing delay."""
+
+    own_mbps: float
+    other_mbps: float
+    queue_ms: float
+
+
+def plan(places: Sequence[Place], seeds: int, mean_s: float) -> list[Trial]:
+    """All runs on some paths; the first run of each situation comes first, so that failures show early."""
+    return [
+        Trial(place, situation, seed, duration_s(place, seed, mean_s))
+        for seed in range(1, seeds + 1)
+        for place in places
+        for situation in SITUATIONS
+    ]
+
+
+def measure(
+    spec: str, parameters: Parameters, trials: Sequence[Trial], *, peer: str | None = None, jobs: int | None = None
+) -> dict[Trial, Measured]:
+    """Run trials of an algorithm; ``peer`` is that of a late-starting flow of its own kind, if it has another name.
+
+    Raises:
+        TrialError: a run failed.
+        ScenarioError: the algorithm or a parameter is wrong.
+    """
+    found: dict[Trial, Measured] = {}
+    for situation in SITUATIONS:
+        wanted = [trial for trial in trials if trial.situation == situation]
+        if wanted:
+            found.update(_measured((spec, peer or spec), parameters, situation, wanted, jobs))
+    return found
+
+
+def _measured(
+    specs: tuple[str, str], parameters: Parameters, situation: str, trials: Sequence[Trial], jobs: int | None
+) -> Iterator[tuple[Trial, Measured]]:
+    name, other = flow_name("subject", specs[0]), flow_name("other", specs[1] if situation == LATE else BASELINE)
+    rows = [_row(trial) for trial in trials]
+    frame = batch(base(specs, parameters, situation), rows, _METRICS, jobs=jobs, progress=False)
+    for trial, row in zip(trials, frame.iter_rows(named=True), strict=True):
+        own_mbps = row.get(f"goodput_mbps[{name}]")
+        if own_mbps is None:
+            raise TrialError(f"{trial.title}: {row['why']}")
+        other_mbps = row.get(f"goodput_mbps[{other}]")
+        # Without a packet through the queue there is no delay, and the goodput has the reason.
+        queue_ms = row["mean_queue_delay_ms"]
+        yield trial, Measured(own_mbps, math.nan if other_mbps is None else other_mbps, queue_ms or 0.0)
+
+
+def base(specs: tuple[str, str], parameters: Parameters, situation: str) -> Scenario:
+    """The scenario whose path the rows of a table change."""
+    flows = [_flow("subject", specs[0], parameters)]
+    if situation != ALONE:
+        flows.append(_flow("other", specs[1], parameters) if situation == LATE else _flow("other", BASELINE, {}))
+    return Scenario.dumbbell(
+        flows, rate="10 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="10 s", sample_period="500 ms",
+        perturb="hosts", measure={"from": "0 s"},
+    )  # fmt: skip
+
+
+def _row(trial: Trial) -> dict[str, Any]:
+    row = {**trial.place.changes, "seed": trial.seed, "duration": f"{trial.duration_s:g} s"}
+    if trial.situation == LATE:
+        start = f"{trial.duration_s * _LATE_AFTER:.3f} s"
+        row |= {"flow[1].start": start, "measure.from": start}
+    return row
+
+
+def _flow(role: str, spec: str, parameters: Parameters) -> dict[str, Any]:
+    return {"name": flow_name(role, spec), "algorithm": spec, "parameters": dict(parameters)}
+
+
+def flow_name(role: str, spec: str) -> str:
+    """Name of a flow. A flow's random numbers depend on its name, and the name of a user's algorithm on its source, so
+    a source cannot contain what its seeds will be."""
+    return f"{role}-{own.digest(spec)[:8]}" if own.pinned(spec) else role

@@ -1,0 +1,72 @@
+"""A process that runs trials of a candidate: ``python -m elephan.design.worker``.
+
+It reads one request from stdin, restricts itself, loads the candidate, and answers with one JSON document for each
+group of trials, on the descriptor that was its stdout. What the candidate prints goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import sysconfig
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+# All that a run imports, since a restricted process may not find it any more; and one thread only until then.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+from elephan.design import sandbox, trials
+from elephan.design.places import Place
+from elephan.design.trials import Trial, TrialError
+from elephan.scenario import ScenarioError, own
+
+
+def main() -> None:
+    """Answer one request."""
+    request = json.load(sys.stdin)
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    for module in request["modules"]:
+        import_module(module)
+
+    def answer(document: dict[str, Any]) -> None:
+        answers.write(json.dumps(document) + "\n")
+        answers.flush()
+
+    limits = sandbox.restrict([*_installed(), request["folder"]], request["memory_bytes"], request["processor_s"])
+    answer({"limits": limits})
+    try:
+        spec, peer = own.pin(request["spec"]), own.pin(request["peer"])
+        own.make(spec, request["parameters"])
+    except ScenarioError as error:
+        answer({"failure": error.message})
+        return
+    answer({"loaded": True})
+    for group in request["groups"]:
+        wanted = [Trial(**{**trial, "place": Place(**trial["place"])}) for trial in group]
+        try:
+            found = trials.measure(spec, request["parameters"], wanted, peer=peer, jobs=1)
+        except (TrialError, ScenarioError) as error:
+            answer({"failure": str(error)})
+            return
+        answer({"measured": [asdict(found[trial]) for trial in wanted]})
+
+
+def _installed() -> list[str]:
+    """Folders of the interpreter, of installed packages and of this package, and what the engine reads of the host."""
+    paths = sysconfig.get_paths()
+    return [
+        *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        str(Path(__file__).parents[1]), sys.executable, str(Path(sys.executable).resolve().parent),
+        "/usr/lib", "/lib", "/lib64", "/proc", "/sys/fs/cgroup", "/sys/devices/system", "/etc/ld.so.cache",
+        "/etc/localtime", "/dev/null", "/dev/urandom",
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

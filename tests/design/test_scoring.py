@@ -1,0 +1,136 @@
+"""Scores: the baseline has 0, cheats are below it, and a failure has the worst score and its reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elephan.design import objective, score
+from elephan.scenario import ScenarioError
+
+RENO = """
+import elephan
+
+class Mine(elephan.Algorithm):
+    {before}
+    def on_ack(self, ack):
+        {step}
+        if ack.may_grow:
+            self.window += ack.acked * (1 if self.window < self.ssthresh else 1 / self.window)
+
+    def on_congestion(self, signal):
+        {congestion}
+        self.ssthresh = self.window = max(self.window / 2, 2.0)
+"""
+
+
+def candidate(tmp_path: Path, step: str = "pass", congestion: str = "pass", before: str = "") -> str:
+    file = tmp_path / "mine.py"
+    file.write_text(RENO.format(step=step, congestion=congestion, before=before), encoding="utf-8")
+    return str(file)
+
+
+def test_the_baseline_has_zero() -> None:
+    found = score("cubic", seeds=1)
+    assert found.combined_score == 0
+    assert set(found.parts.values()) == {0.0}
+
+
+def test_a_class_has_the_score_of_the_same_algorithm_up_to_its_draws() -> None:
+    builtin, own = score("reno"), score("examples/my_reno.py")
+    assert not own.failures
+    assert own.combined_score == pytest.approx(builtin.combined_score, abs=0.1)
+
+
+def test_a_score_repeats(tmp_path: Path) -> None:
+    file = candidate(tmp_path)
+    assert score(file, seeds=1).parts == score(file, seeds=1).parts
+
+
+CHEATS = {
+    "ignores losses": {"congestion": "return"},
+    "is idle": {"step": "self.window = 1.0; return"},
+    "reads the time, and grows where runs are measured": {
+        "step": "self.window = 2.0 if ack.now < 4 else 4 * self.window if ack.round_start else self.window"
+    },
+    "sends what it can before the run's end": {"step": "self.window += 50 if ack.now > 9 else 0"},
+    "knows the flows of its own kind": {
+        "before": "flows = []",
+        "step": "(self in self.flows) or self.flows.append(self)\n"
+        "        self.window = 4.0 if len(self.flows) > 1 and self is self.flows[0] else 500.0\n        return",
+    },
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_cheat_is_below_cubic(tmp_path: Path, name: str) -> None:
+    assert score(candidate(tmp_path, **CHEATS[name]), seeds=1).combined_score < 0
+
+
+def test_seeds_that_a_candidate_has_seen_do_not_come_again(tmp_path: Path) -> None:
+    print_seed = "def on_start(self, start):\n        super().on_start(start)\n        print(start.seed)\n"
+    seen = score(candidate(tmp_path, before=print_seed), seeds=1).artifacts["output"].split()[1:]
+    assert len(seen) > 50
+    known = (
+        f"def on_start(self, start):\n        super().on_start(start)\n        assert str(start.seed) not in {seen}\n"
+    )
+    assert not score(candidate(tmp_path, before=known), seeds=1).failures
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"step": "import time"}, "line 7: imports time; a candidate is arithmetic"),
+        ({"step": "x = ack.__class__"}, "line 7: uses __class__"),
+        ({"step": "open('x')"}, "line 7: uses open"),
+        ({"step": "elephan.Ack.may_grow = True"}, "line 7: changes elephan.Ack.may_grow; keep state in self"),
+        ({"step": "elephan.metrics.goodput"}, "line 7: uses elephan.metrics"),
+        ({"step": "import random; random.random()"}, "whose generator is not seeded"),
+        ({"step": "import random; random._os.fork()"}, "line 7: uses random._os"),
+        ({"step": "getattr(ack, '__class__')"}, "line 7: uses getattr"),
+        ({"step": "self.window = float('nan')"}, "window is NaN"),
+        ({"step": "1 +"}, "line 7: invalid syntax"),
+        (
+            {"before": "n = [0]", "step": "self.n[0] += 1; self.window = 2.0 + self.n[0] % 7"},
+            "two runs with the same seed",
+        ),
+    ],
+)
+def test_a_failure_has_the_worst_score_and_its_reason(tmp_path: Path, change: dict[str, str], reason: str) -> None:
+    found = score(candidate(tmp_path, **change), seeds=1)
+    assert found.combined_score == objective.WORST
+    assert reason in found.failures[0]["reason"]
+
+
+def test_a_file_without_an_algorithm_is_a_failure(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("window = 1\n", encoding="utf-8")
+    found = score(str(file))
+    assert found.failures == [{"stage": "loads", "reason": "it has no algorithm; write class Mine(elephan.Algorithm)"}]
+
+
+def test_held_out_paths_are_never_named() -> None:
+    found = score("fixed", stage="full", seeds=1)
+    assert "held_out" in found.parts
+    assert found.combined_score == min(found.parts["held_out"], found.parts["training"])
+    from elephan.design import places
+
+    hidden = places.drawn(places.HELD_OUT, hidden=True)
+    assert not any(f"{place.rate_mbps:g} Mbit/s, {place.rtt_ms:g} ms" in str(found.to_json()) for place in hidden)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("cubik", {}, "score: 'cubik' is neither an algorithm nor a file; did you mean 'cubic'?"),
+        ("./none.py", {}, "score: none.py: no such file"),
+        ("cubic", {"stage": "quik"}, "stage: 'quik' is not a stage; did you mean 'quick'?"),
+        ("cubic", {"prefer": "speed"}, "prefer: 'speed' is not a preference"),
+        ("cubic", {"prefer": "short-flows"}, "prefer: 'short-flows' needs background transfers"),
+    ],
+)
+def test_wrong_input_is_one_line(name: str, options: dict[str, str], message: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        score(name, **options)  # type: ignore[arg-type]
+    assert message in str(raised.value)
