@@ -3,6 +3,16 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+
+create_exception!(
+    elephan._engine,
+    EngineDefectError,
+    PyException,
+    "The engine failed an internal check; args are the failed check and the line of the source."
+);
+
 thread_local! {
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }

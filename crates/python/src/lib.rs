@@ -2,6 +2,8 @@
 
 mod batch;
 mod callbacks;
+mod capsules;
+mod captures;
 mod defects;
 mod describe;
 mod ledger;
@@ -14,21 +16,20 @@ mod saved;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
 use elephan_cc::Controller;
 use elephan_sim::algorithms::{check_algorithms, controller, controllers};
 use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::{Supervisor, preferred_slice};
-use elephan_sim::tables::{self, Column};
+use elephan_sim::tables;
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use elephan_tables::batch;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use pyo3_arrow::PyTable;
 
-use defects::guarded;
+use capsules::{capsule, capsule_of};
+use defects::{EngineDefectError, guarded};
 use ledger::MemoryBound;
 use own::{Failure, Own};
 use pace::Pace;
@@ -50,13 +51,6 @@ create_exception!(
     PyException,
     "A run needs more memory than its limit, by the estimate before its start or while it ran."
 );
-create_exception!(
-    elephan._engine,
-    EngineDefectError,
-    PyException,
-    "The engine failed an internal check; args are the failed check and the line of the source."
-);
-
 /// Interval of the progress callback, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
@@ -125,18 +119,6 @@ fn run_spec<'py>(
     }
     result.set_item("summary", summary.to_string())?;
     Ok(result)
-}
-
-/// A table as an object with the Arrow `PyCapsule` interface.
-fn capsule<N: Into<String>>(table: Vec<(N, Column)>, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    capsule_of(batch(table), py)
-}
-
-fn capsule_of<E: std::fmt::Display>(batch: Result<RecordBatch, E>, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let batch = batch.map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-    let schema = batch.schema();
-    let table = PyTable::try_new(vec![batch], schema).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-    Ok(Bound::new(py, table)?.into_any())
 }
 
 /// The tables that a backend's program wrote, by name. Raises `ValueError` for the content of another file.
@@ -378,6 +360,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(saved::columns, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::impossible_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(saved::impossible_values, module)?)?;
+    module.add_function(wrap_pyfunction!(captures::capture_connections, module)?)?;
+    module.add_function(wrap_pyfunction!(captures::capture_packets, module)?)?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<numbers::Numbers>()?;
     module.add("UndefinedError", module.py().get_type::<numbers::UndefinedError>())?;
@@ -389,6 +373,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<callbacks::PySent>()?;
     module.add_class::<callbacks::PySignal>()?;
     module.add_class::<callbacks::PyStart>()?;
+    module.add("CaptureError", module.py().get_type::<captures::CaptureError>())?;
     module.add("CallbackError", module.py().get_type::<CallbackError>())?;
     module.add("EngineDefectError", module.py().get_type::<EngineDefectError>())?;
     module.add("ParameterError", module.py().get_type::<parameters::ParameterError>())?;
