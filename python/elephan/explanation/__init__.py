@@ -16,3 +16,8 @@ from elephan.explanation.connection import Connection as Connection
 from elephan.explanation.connection import Flow as Flow
 from elephan.explanation.connection import Handshake as Handshake
 from elephan.explanation.connection import Position as Position
+from elephan.explanation.results import AlgorithmFit as AlgorithmFit
+from elephan.explanation.results import Match as Match
+from elephan.explanation.results import PathDraw as PathDraw
+from elephan.explanation.results import PathFit as PathFit
+from elephan.explanation.results import Quantity as Quantity

@@ -1,0 +1,133 @@
+"""The parts of an explanation: the path as a mechanism, and the algorithm of the sender.
+
+Each number has an interval, and a number that a capture cannot show says so, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elephan.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of the path.
+
+    Attributes:
+        name: its name in documents, such as ``rate``.
+        title: its name for people, such as ``bottleneck rate``.
+        unit: ``bit/s``, ``s``, ``bytes`` or ``1``.
+        value: the estimate; ``None`` if the capture cannot show it.
+        low, high: 95 % interval of the estimate.
+        reason: evidence for it, or the reason why it is not identifiable.
+    """
+
+    name: str
+    title: str
+    unit: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+
+    @property
+    def identifiable(self) -> bool:
+        """The capture shows the number."""
+        return self.value is not None
+
+
+@dataclass(frozen=True)
+class PathDraw:
+    """A path that the capture allows: one draw from the joint interval of its numbers.
+
+    Attributes:
+        rate_bps: rate of the bottleneck, bit/s.
+        rtt_s: round trip without queue, s.
+        buffer_bytes: buffer of the bottleneck, bytes.
+        loss: probability of a random loss.
+    """
+
+    rate_bps: float
+    rtt_s: float
+    buffer_bytes: float
+    loss: float = 0.0
+
+
+@dataclass(frozen=True)
+class PathFit:
+    """The path of a connection.
+
+    Attributes:
+        quantities: rate, base RTT, buffer, random loss and others, whether identifiable or not.
+        queue: queue discipline of the bottleneck, as scenarios name it; ``None`` if the capture cannot show it.
+        queue_reason: evidence for it.
+        best: the path for simulations, in which numbers that are not identifiable have a stated assumption.
+        draws: paths from the joint interval of the numbers.
+        assumptions: sentences on what ``best`` assumes.
+    """
+
+    quantities: tuple[Quantity, ...]
+    queue: str | None
+    queue_reason: str
+    best: PathDraw
+    draws: tuple[PathDraw, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Quantity]:
+        """The numbers by name."""
+        return {quantity.name: quantity for quantity in self.quantities}
+
+    def scenario(self, algorithm: str, *, duration_s: float, draw: PathDraw | None = None, **changes: Any) -> Scenario:
+        """The path with one flow, for every backend. ``changes`` are arguments of ``Scenario.dumbbell``."""
+        from elephan.scenario import Scenario
+
+        path = draw or self.best
+        options: dict[str, Any] = {
+            "rate": f"{path.rate_bps:.0f} bit/s",
+            "rtt": f"{path.rtt_s * 1e9:.0f} ns",
+            "buffer": f"{path.buffer_bytes:.0f} bytes",
+            "queue": self.queue or "droptail",
+            "duration": f"{duration_s * 1e3:.0f} ms",
+            "stack": "linux",
+        }
+        if path.loss > 0:
+            options["loss"] = path.loss
+        return Scenario.dumbbell([algorithm], **{**options, **changes})
+
+
+@dataclass(frozen=True)
+class Match:
+    """A candidate for the algorithm of the sender.
+
+    Attributes:
+        algorithm: its name, with its preset if it has one.
+        score: fraction of the judged segments that it sends within the tolerance of the real ones.
+        judged: number of these segments.
+    """
+
+    algorithm: str
+    score: float
+    judged: int
+
+
+@dataclass(frozen=True)
+class AlgorithmFit:
+    """The algorithm of the sender, by replay.
+
+    Attributes:
+        names: the algorithm, or up to three that this capture cannot tell apart; empty if none fits or none is known.
+        ranking: candidates, the best first.
+        tolerance_s: largest difference in time of a segment that counts as sent alike, s.
+        reason: evidence, or the reason why no algorithm is named.
+    """
+
+    names: tuple[str, ...]
+    ranking: tuple[Match, ...]
+    tolerance_s: float
+    reason: str = ""
