@@ -4,6 +4,8 @@
 //! Units are those of the papers: windows in segments, time in seconds, rates in segments per second. Nothing here
 //! depends on the simulator, so the same types can drive a real transport.
 
+use std::any::Any;
+
 use crate::ack::Ack;
 use crate::event::Event;
 use crate::observe::Observe;
@@ -114,6 +116,11 @@ pub trait Algorithm: Observe {
     /// A copy with the same state, for transports that move connections between paths and for sources of transfers;
     /// `None` if the algorithm cannot be copied. Algorithms of the registry are `Clone` and do not need this method.
     fn clone_boxed(&self) -> Option<Box<dyn Algorithm + Send>> {
+        None
+    }
+    /// The algorithm as its own type, for an owner that controls it between the endpoint's calls, such as that of
+    /// [`Steered`](crate::steering::Steered). A wrapper returns the algorithm in it.
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
         None
     }
 }

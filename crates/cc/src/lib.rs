@@ -117,6 +117,7 @@ mod router;
 pub mod slow_start;
 pub mod spread;
 pub mod stcp;
+pub mod steering;
 #[cfg(test)]
 mod testing;
 pub mod transport;

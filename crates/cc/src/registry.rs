@@ -1,6 +1,7 @@
 //! List of the algorithms: one line defines an algorithm's variant of [`Controller`], its entry in [`registry`] and its
 //! case in [`build`].
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -192,6 +193,9 @@ impl Algorithm for Controller {
     }
     fn request(&mut self, limited: bool) -> Request {
         each!(self, a => a.request(limited))
+    }
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        if let Self::Custom(own) = self { own.as_any() } else { None }
     }
 }
 

@@ -6,6 +6,8 @@ mod capsules;
 mod captures;
 mod defects;
 mod describe;
+mod environments;
+mod exceptions;
 mod ledger;
 mod numbers;
 mod own;
@@ -23,13 +25,13 @@ use elephan_sim::engine::{Supervisor, preferred_slice};
 use elephan_sim::tables;
 use elephan_sim::{Engine, Outcome, RunError, Spec};
 use elephan_tables::batch;
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use capsules::{capsule, capsule_of};
 use defects::{EngineDefectError, guarded};
+use exceptions::{CallbackError, Cancelled, MemoryLimitError};
 use ledger::MemoryBound;
 use own::{Failure, Own};
 use pace::Pace;
@@ -37,20 +39,6 @@ use pace::Pace;
 #[global_allocator]
 static ALLOCATOR: ledger::Counting = ledger::Counting;
 
-create_exception!(elephan._engine, Cancelled, PyException, "The progress callback stopped the run.");
-create_exception!(
-    elephan._engine,
-    CallbackError,
-    PyException,
-    "A user's algorithm raised an exception, which is the cause; args are the flow's index, the callback and the \
-     simulated time in s."
-);
-create_exception!(
-    elephan._engine,
-    MemoryLimitError,
-    PyException,
-    "A run needs more memory than its limit, by the estimate before its start or while it ran."
-);
 /// Interval of the progress callback, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
@@ -363,6 +351,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(captures::capture_connections, module)?)?;
     module.add_function(wrap_pyfunction!(captures::capture_packets, module)?)?;
     module.add_class::<batch::Batch>()?;
+    module.add_class::<environments::Environments>()?;
+    module.add_function(wrap_pyfunction!(environments::step_names, module)?)?;
     module.add_class::<numbers::Numbers>()?;
     module.add("UndefinedError", module.py().get_type::<numbers::UndefinedError>())?;
     module.add_class::<callbacks::PyAck>()?;

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use elephan_cc::Controller;
+
 use crate::algorithms::{controllers, source_controller};
 use crate::checks::{Checks, MOST_DIFFERENCE, Progress, Stretch};
 use crate::crowd::{Reducer, SAMPLES_AT_ONCE};
@@ -195,7 +197,7 @@ impl Engine {
     }
 
     /// Lays out a run like [`Engine::with_slice`]; `make` returns the transports of all flows except datagrams and UDT.
-    /// A transport is TCP with a [`Controller`](elephan_cc::Controller), such as [`controllers`] builds, or endpoints
+    /// A transport is TCP with a [`Controller`], such as [`controllers`] builds, or endpoints
     /// of another crate. A source whose algorithm is a user's own gets TCP from `make` too, with the number of flows plus
     /// the source's position as index; each transfer is controlled by a copy ([`elephan_cc::Algorithm::clone_boxed`]).
     ///
@@ -363,6 +365,26 @@ impl Engine {
             }
         }
         Ok(true)
+    }
+
+    /// Runs until all events before `until` have been handled, or to the end of the run. Returns true if the run is not at
+    /// its end. The result of a run does not depend on where it was halted.
+    ///
+    /// # Errors
+    /// The errors of [`Engine::advance`].
+    pub fn advance_to(&mut self, until: Time) -> Result<bool, RunError> {
+        self.pause = until;
+        let end = Time(self.spec.duration_ps);
+        while self.now < until.min(end) {
+            self.advance(1)?;
+        }
+        self.pause = Time::NEVER;
+        Ok(self.now < end)
+    }
+
+    /// The algorithm of a flow, for an owner that controls it while the run is halted; `None` if the flow is not TCP.
+    pub fn algorithm(&mut self, flow: usize) -> Option<&mut Controller> {
+        Some(self.flows.get_mut(flow)?[0].tcp_sender()?.algorithm())
     }
 
     /// Fraction of the run that is done.

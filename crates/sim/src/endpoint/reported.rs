@@ -1,5 +1,7 @@
 //! Modified reports to an algorithm: base RTTs with an error, and ACKs counted instead of segments.
 
+use std::any::Any;
+
 use elephan_cc::{Ack, Algorithm, Controller, Event, Needs, Observe, Observer, Request, Signal, Start, linux};
 
 use crate::spec::FlowSpec;
@@ -128,5 +130,8 @@ impl<R: Report> Algorithm for Reported<R> {
     }
     fn request(&mut self, limited: bool) -> Request {
         self.inner.request(limited)
+    }
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        self.inner.as_any()
     }
 }

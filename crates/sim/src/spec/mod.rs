@@ -143,12 +143,20 @@ impl Spec {
     /// # Errors
     /// JSON that is not a spec, or a spec that [`Spec::validate`] rejects.
     pub fn read(text: &str) -> Result<Self, SpecError> {
-        let mut spec: Self = serde_json::from_str(text).map_err(|e| SpecError::new("spec", e.to_string()))?;
+        let spec: Self = serde_json::from_str(text).map_err(|e| SpecError::new("spec", e.to_string()))?;
         spec.validate()?;
-        for flow in spec.flows.iter_mut().chain(spec.traffic.iter_mut().map(|source| &mut source.flow)) {
-            Arc::make_mut(&mut flow.stack).set_phase(spec.seed);
+        let seed = spec.seed;
+        Ok(spec.with_seed(seed))
+    }
+
+    /// The spec with another seed.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        for flow in self.flows.iter_mut().chain(self.traffic.iter_mut().map(|source| &mut source.flow)) {
+            Arc::make_mut(&mut flow.stack).set_phase(seed);
         }
-        Ok(spec)
+        self
     }
 
     /// All flows, and for each source the flow with its transfers' common properties.

@@ -199,6 +199,11 @@ impl Sender {
         self.algorithm.try_clone().is_some()
     }
 
+    /// The sender's algorithm.
+    pub(crate) fn algorithm(&mut self) -> &mut Controller {
+        &mut self.algorithm
+    }
+
     /// Size of the sender's packets, bytes.
     #[must_use]
     pub fn packet_bytes(&self) -> u16 {
