@@ -144,7 +144,7 @@ impl Steering {
         self.pacing_rate
     }
 
-    /// What the endpoint must report.
+    /// Reports that the endpoint must make.
     #[must_use]
     pub fn needs(&self) -> Needs {
         Needs { losses: true, own_recovery: true, pacing: self.paces, ..Needs::default() }

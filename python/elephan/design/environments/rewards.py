@@ -20,7 +20,7 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What happened in a step, as arrays of runs × agents.
+    """Outcomes of a step, as arrays of runs × agents.
 
     Attributes:
         throughput: segments delivered per second.
