@@ -117,8 +117,11 @@ impl Rules<'_, '_> {
         Ok(())
     }
 
-    /// A transfer takes at least the time of its data on its path.
+    /// A transfer takes at least the time of its data on its path, if its receiver acknowledges only what it has.
     fn completion(&mut self, capacity_bps: Option<f64>) -> Found<()> {
+        if self.flow.stack.hide_losses {
+            return Ok(());
+        }
         let (Some(bps), Some(size)) = (capacity_bps, self.flow.size_segments) else { return Ok(()) };
         let completion_s = self.value("completion_s")?;
         let least_s = (size as f64 - 1.0) * f64::from(self.flow.stack.payload_bytes) * 8.0 / bps;
@@ -282,6 +285,20 @@ mod tests {
         let data = Data::new(spec, serde_json::Value::Null, Box::new(|_| None));
         let found = capacity(&data, data.flow(0), &users(&data)).map(|found| (found.ever, found.within));
         assert_eq!(found, Some((8e6, 8e6)));
+    }
+
+    #[test]
+    fn a_receiver_that_hides_losses_may_acknowledge_what_never_came() {
+        let (mut spec, outcome) = run();
+        spec.flows[0].stack =
+            std::sync::Arc::new(elephan_sim::spec::StackSpec { hide_losses: true, ..(*spec.flows[0].stack).clone() });
+        spec.links[0].rate_bps = 1_000_000;
+        let read = |name: &'static str| {
+            Some(if name == "flows" { tables::flows(&spec, &outcome) } else { tables::links(&spec, &outcome) })
+        };
+        let data = Data::new(spec.clone(), serde_json::Value::Null, Box::new(read));
+        let found = impossible_numbers(&data, 0.0).expect("all tables are there");
+        assert!(found.iter().all(|sentence| !sentence.contains("completion_s")), "{found:?}");
     }
 
     #[test]
