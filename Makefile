@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 RUST_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name 'Cargo.toml' \) -not -path '*/target/*')
 
-.PHONY: help setup check programs s2n linux web dist demo test verify fuzz form trajectories lint advisories bench docs clean
+.PHONY: help setup check programs s2n linux web dist demo test verify fuzz form trajectories lint advisories bench site docs clean
 
 help:
 	@grep -hE '^# make ' Makefile | sed 's/^# //'
@@ -137,6 +137,12 @@ advisories: $(VENV)/.development setup
 # make bench   measures the speed of the engine, and of ns-2 if it is installed
 bench: setup
 	$(BIN)/elephan bench
+
+# make site    writes the board as a static site in site/: what suites say of algorithms, each number with its runs
+site: setup
+	@scripts/web || [ $$? = 3 ]
+	$(BIN)/python -m elephan.board check
+	$(BIN)/python -m elephan.board site --out site
 
 # make docs    builds the documentation as HTML in docs/_build/html
 docs: setup

@@ -40,6 +40,7 @@ VERBS = {
     "compare-backends": "one scenario in each backend, side by side",
     "paper": "reproduce a paper and judge its claims",
     "papers": "the scoreboard over all papers",
+    "reproduce": "make numbers of the board again and compare them",
     "sweep": "run a scenario over a grid of values",
     "list": "names of algorithms, queues, metrics and others",
     "show": "the report of a run or a paper, or the description of a name",

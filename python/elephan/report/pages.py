@@ -20,14 +20,20 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 TEMPLATES = files(__package__) / "templates"
+Forms = Iterable[tuple[str, Mapping[str, Any]]]
+"""Labels and canonical forms of simulated runs."""
 
 
-def render(template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), **values: Any) -> str:
+def render(
+    template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), forms: Forms = (),
+    **values: Any,
+) -> str:  # fmt: skip
     """The HTML of a page; ``payloads`` become JSON that the page's script reads, by element id.
 
-    The reader can repeat, in the page, the runs of ``runs`` that were simulated and are small enough for a browser.
+    The reader can repeat, in the page, the runs of ``runs`` that were simulated and those of ``forms``, if they are
+    small enough for a browser.
     """
-    alive = living(_simulated(runs))
+    alive = living([*_simulated(runs), *forms])
     scripts = [*([_plotly_js()] if plotly else []), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
     scripts += [alive.script] if alive else []
     return str(
