@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from elephan.board.contents import BoardError
-from elephan.scenario import Scenario, ScenarioError, catalog, own
+from elephan.design.scoring import LOADS, score
+from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.errors import one_line
 
 FILE = "row.toml"
@@ -66,18 +67,19 @@ class Row:
         return dict(self.table.parameters)
 
     def check(self) -> None:
-        """Check that the algorithm is there and has these parameters.
+        """Check that the algorithm is there and has these parameters. Code is loaded in a restricted process.
 
         Raises:
             BoardError: it is not, or it has not.
         """
         try:
-            spec = own.pin(self.spec)
-            if not own.pinned(spec):
-                catalog.check_name(spec, catalog.algorithms(), "an algorithm")
-            path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
-            flow = {"algorithm": spec, "parameters": self.parameters}
-            Scenario.from_dict({"duration": "1 s", "dumbbell": path, "flow": [flow]})
+            if own.names_file(self.table.algorithm):
+                for failure in score(self.spec, stage=LOADS, parameters=self.parameters).failures:
+                    raise BoardError(f"row '{self.name}': {one_line(failure['reason'])}")
+            else:
+                path = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
+                flow = {"algorithm": self.spec, "parameters": self.parameters}
+                Scenario.from_dict({"duration": "1 s", "dumbbell": path, "flow": [flow]})
         except ScenarioError as error:
             raise BoardError(f"row '{self.name}': {one_line(str(error))}") from None
 
