@@ -57,6 +57,8 @@ pub struct Needs {
     pub rounds_restart: bool,
     /// [`Algorithm::takes_reduction`].
     pub reductions: bool,
+    /// The threshold may fall during a recovery, and the target of the endpoint's recovery rule follows it.
+    pub falling_targets: bool,
     /// [`Delivery::app_limited`](crate::Delivery::app_limited) is also true while only the receiver's window limits the sender.
     pub receiver_limits: bool,
     /// The RTT of every ACK, and not only those of some: filters of delays would take others for the mean.

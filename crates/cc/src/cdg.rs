@@ -407,6 +407,7 @@ impl Cdg {
 impl Algorithm for Cdg {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
+        self.win.follow(ack);
         if let (Some(module), Some(sample)) = (&mut self.module, &ack.sample) {
             module.on_ack(ack, sample, &mut self.win);
             self.is_linux = true;
@@ -453,7 +454,11 @@ impl Algorithm for Cdg {
             Event::Idle { .. } => self.on_idle(),
             Event::Moderate { window } => self.win.moderate(window),
             Event::Keep { window } => self.win.keep(window),
-            Event::RecoveryExit { .. } => self.on_recovery_exit(),
+            Event::Lost(_) => self.win.on_lost(),
+            Event::RecoveryExit { .. } => {
+                self.win.end_recovery();
+                self.on_recovery_exit();
+            }
             Event::Undo { .. } => self.on_undo(),
             Event::Linux(linux::Event::Sample(ref ack)) => self.on_sample(ack),
             Event::Linux(linux::Event::IdleTimeouts { timeouts }) => self.on_idle_timeouts(timeouts),
@@ -463,7 +468,12 @@ impl Algorithm for Cdg {
 
     fn needs(&self) -> Needs {
         let is_module = self.module.is_some();
-        Needs { reductions: is_module, idle_timeouts: is_module, every_rtt: true, ..Needs::default() }
+        let own = Needs { reductions: is_module, idle_timeouts: is_module, every_rtt: true, ..Needs::default() };
+        self.win.needs(own)
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.win.pacing_rate()
     }
 
     fn takes_reduction(&mut self) -> bool {

@@ -73,6 +73,7 @@ pub mod areno;
 pub mod bbr;
 pub mod bbr3;
 pub mod bic;
+mod careful_resume;
 pub mod cdg;
 pub mod compound;
 pub mod copa;

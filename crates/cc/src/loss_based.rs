@@ -125,6 +125,7 @@ pub(crate) use own_window;
 impl<T: LossBased> Algorithm for T {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
+        self.win_mut().follow(ack);
         self.acknowledge(ack);
     }
 
@@ -153,7 +154,10 @@ impl<T: LossBased> Algorithm for T {
                 self.moderated();
             }
             Event::Keep { window } => self.win_mut().keep(*window),
-            Event::RecoveryExit { now } => self.recovered(*now),
+            Event::RecoveryExit { now } => {
+                self.win_mut().end_recovery();
+                self.recovered(*now);
+            }
             Event::Undo { .. } => {
                 let restored = self.win_mut().undo().is_some();
                 self.undone(restored);
@@ -164,7 +168,8 @@ impl<T: LossBased> Algorithm for T {
                 }
                 self.on_linux(event);
             }
-            Event::Sent(_) | Event::Lost(_) => {}
+            Event::Lost(_) => self.win_mut().on_lost(),
+            Event::Sent(_) => {}
         }
     }
 
@@ -181,7 +186,11 @@ impl<T: LossBased> Algorithm for T {
     #[inline]
     fn needs(&self) -> Needs {
         let idle_timeouts = self.win().arithmetic == Arithmetic::Linux;
-        Needs { idle_timeouts, ..self.requires() }
+        self.win().needs(Needs { idle_timeouts, ..self.requires() })
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.win().pacing_rate()
     }
 
     fn recovery_floor(&self) -> f64 {

@@ -6,6 +6,8 @@
 //! Linux keeps the first reduction). After an idle period the window is at most the initial window (RFC 5681 §4.1).
 
 use crate::ack::Ack;
+use crate::algorithm::Needs;
+use crate::careful_resume::CarefulResume;
 use crate::linux::Sample;
 use crate::observe::{observed, states};
 use crate::param::{BuildError, Settings, choice, choices, flag, num, params};
@@ -44,6 +46,11 @@ params! {
         slow_start: SlowStartKind = choice("standard", SlowStartKind::WORDS), "RFC 5681 §3.1";
         /// Window up to which limited slow start doubles the window each round trip.
         limited_max_ssthresh: f64 = num(100.0, 2.0, 1e9, Unit::Segments), "RFC 3742 §2";
+        /// Window of an earlier connection between the same hosts: after its first round trip a connection jumps to half
+        /// of it, and falls back if segments of the jump are lost (Careful Resume); 0 without one.
+        saved_window: f64 = num(0.0, 0.0, 1e9, Unit::Segments), "RFC 9959 §3.1, saved_cwnd";
+        /// Smallest RTT of the earlier connection, by which the path is recognized.
+        saved_rtt: f64 = num(0.0, 0.0, 100.0, Unit::Seconds), "RFC 9959 §3.1, saved_rtt";
         /// Quantity that a loss reduces: the window, or the segments outstanding.
         reduce_from: ReduceFrom = choice("window", ReduceFrom::WORDS), "Linux and ns-2; RFC 5681 §3.1 says flight";
         /// Arithmetic of the window: a real number, or Linux's integer with a counter.
@@ -78,6 +85,8 @@ states! {
         SlowStart = "slow_start",
         /// Below the threshold, in the conservative phase of HyStart++ (RFC 9406).
         ConservativeSlowStart = "conservative_slow_start",
+        /// In a jump to the window of an earlier connection (RFC 9959).
+        Unvalidated = "unvalidated",
         /// At the threshold or above.
         CongestionAvoidance = "congestion_avoidance",
     }
@@ -95,6 +104,9 @@ pub struct LossWindow {
     initial_window: f64,
     saved: Option<(f64, f64)>,
     slow_start: SlowStart,
+    careful: Option<Box<CarefulResume>>,
+    /// True if the slow start, or the resumption of an earlier connection, follows every ACK.
+    has_start_rules: bool,
     /// Growth of the window; [`Arithmetic::Linux26`] for that of ns-2 too.
     pub arithmetic: Arithmetic,
     /// True if growth by one segment a round counts acknowledged segments, with Linux 2.6 (`tcp_abc`).
@@ -116,6 +128,11 @@ impl LossWindow {
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         let p = LossParams::read(settings)?;
         let counts_bytes = p.arithmetic == Arithmetic::Ns2;
+        if (p.saved_window > 0.0) != (p.saved_rtt > 0.0) {
+            return settings.conflict("saved_window and saved_rtt go together: both are of an earlier connection");
+        }
+        let resumes = p.saved_window > 0.0;
+        let is_own = [SlowStartKind::Search, SlowStartKind::SearchDelivered, SlowStartKind::Rapid];
         Ok(Self {
             w: 1.0,
             ssthresh: f64::INFINITY,
@@ -123,6 +140,8 @@ impl LossWindow {
             initial_window: 1.0,
             saved: None,
             slow_start: SlowStart::new(p.slow_start, p.limited_max_ssthresh),
+            careful: resumes.then(|| Box::new(CarefulResume::new(p.saved_window, p.saved_rtt))),
+            has_start_rules: resumes || is_own.contains(&p.slow_start),
             arithmetic: if counts_bytes { Arithmetic::Linux26 } else { p.arithmetic },
             counts_bytes,
             reduce_from: p.reduce_from,
@@ -148,6 +167,78 @@ impl LossWindow {
         self.w = self.whole(start.initial_window).max(1.0);
         self.initial_window = self.w;
         self.ssthresh = start.initial_ssthresh.max(FLOOR);
+        if let Some(careful) = &mut self.careful {
+            careful.start(self.w);
+        }
+    }
+
+    /// Needs of an algorithm with this window.
+    #[must_use]
+    #[inline]
+    pub fn needs(&self, algorithm: Needs) -> Needs {
+        let counts_losses = self.has_start_rules && self.slow_start.counts_losses();
+        Needs {
+            losses: algorithm.losses || counts_losses,
+            falling_targets: algorithm.falling_targets || counts_losses,
+            pacing: algorithm.pacing || self.careful.is_some(),
+            ..algorithm
+        }
+    }
+
+    /// Pacing rate of a jump, segments/s; `None` outside it.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<f64> {
+        self.careful.as_ref()?.pacing_rate()
+    }
+
+    /// Follows an ACK for the rules of a start, in a recovery too, before the algorithm handles the ACK.
+    #[inline]
+    pub fn follow(&mut self, ack: &Ack) {
+        if self.has_start_rules {
+            self.follow_start(ack);
+        }
+    }
+
+    fn follow_start(&mut self, ack: &Ack) {
+        if let Some(window) = self.slow_start.follow(ack) {
+            self.ssthresh = self.whole(window).max(FLOOR);
+            self.w = self.ssthresh;
+        }
+        let w = self.w;
+        if let Some(window) = self.careful.as_mut().and_then(|careful| careful.on_ack(ack, w)) {
+            self.w = self.whole(window).max(1.0);
+        }
+    }
+
+    /// Counts a lost segment.
+    #[inline]
+    pub fn on_lost(&mut self) {
+        if self.has_start_rules {
+            self.slow_start.on_lost();
+        }
+    }
+
+    /// Handles the end of a recovery.
+    pub fn end_recovery(&mut self) {
+        if !self.has_start_rules {
+            return;
+        }
+        self.slow_start.end_recovery();
+        if let Some(threshold) = self.careful.as_mut().and_then(|careful| careful.on_recovery_exit()) {
+            self.ssthresh = self.whole(threshold).max(FLOOR);
+        }
+    }
+
+    /// Window of the recovery that begins, which the algorithm would reduce to `target` segments.
+    fn retreat(&mut self, target: f64) -> f64 {
+        if !self.has_start_rules {
+            return target;
+        }
+        if let Some(window) = self.careful.as_mut().and_then(|careful| careful.on_congestion()) {
+            return window;
+        }
+        let first = self.in_slow_start().then(|| self.slow_start.retreat(self.w, target, self.initial_window));
+        first.flatten().unwrap_or(target)
     }
 
     /// Initial window, segments.
@@ -177,9 +268,17 @@ impl LossWindow {
         self.w < self.ssthresh || (self.arithmetic == Arithmetic::Linux26 && self.w <= self.ssthresh)
     }
 
+    /// True while the window is that of a jump, which must not grow.
+    fn is_unvalidated(&self) -> bool {
+        self.has_start_rules && self.careful.as_ref().is_some_and(|careful| careful.is_unvalidated())
+    }
+
     /// Phase of the window's growth.
     #[must_use]
     pub fn phase(&self) -> Phase {
+        if self.is_unvalidated() {
+            return Phase::Unvalidated;
+        }
         match (self.in_slow_start(), self.slow_start.is_conservative()) {
             (false, _) => Phase::CongestionAvoidance,
             (true, false) => Phase::SlowStart,
@@ -191,7 +290,7 @@ impl LossWindow {
     /// if the window must not grow.
     #[inline]
     pub fn slow_start(&mut self, ack: &Ack) -> f64 {
-        if ack.in_recovery || ack.acked <= 0.0 {
+        if ack.in_recovery || ack.acked <= 0.0 || self.is_unvalidated() {
             return 0.0;
         }
         if self.in_slow_start() {
@@ -217,7 +316,10 @@ impl LossWindow {
 
     fn slow_start_step(&mut self, ack: &Ack) -> f64 {
         let grow = match self.slow_start.on_ack(ack, self.w) {
-            Step::Leave => {
+            Step::Leave { overshoot } => {
+                if overshoot > 0.0 {
+                    self.lower((self.w - overshoot).max(self.initial_window));
+                }
                 self.ssthresh = self.w;
                 // Linux sets the threshold before the ACK is counted (tcp_cong_avoid), so the ACK belongs to congestion
                 // avoidance.
@@ -231,7 +333,7 @@ impl LossWindow {
             if grow >= 1.0 {
                 // The counter of congestion avoidance is kept, since it was counted before the threshold was raised to
                 // the window. Counted bytes are forgotten (`tcp_slow_start`).
-                self.w += 1.0;
+                self.w += grow.floor();
                 self.counter = if self.counts_bytes { 0.0 } else { self.counter };
             } else {
                 self.counted(grow);
@@ -323,6 +425,7 @@ impl LossWindow {
     /// Applies a congestion signal: sets the window and the threshold to `target` segments.
     pub fn reduce_to(&mut self, target: f64) {
         self.saved = Some((self.w, self.ssthresh));
+        let target = self.retreat(target);
         self.ssthresh = self.whole(target).max(FLOOR);
         self.w = self.ssthresh;
         self.counter = 0.0;
@@ -349,6 +452,13 @@ impl LossWindow {
         self.counter = 0.0;
         self.decreased = true;
         self.slow_start.on_timeout();
+        self.stop_resuming();
+    }
+
+    fn stop_resuming(&mut self) {
+        if let Some(careful) = &mut self.careful {
+            careful.stop();
+        }
     }
 
     /// Limits the window to the initial window when sending resumes after an idle period.
@@ -369,6 +479,8 @@ impl LossWindow {
         self.w = self.w.max(w);
         self.ssthresh = self.ssthresh.max(ssthresh);
         self.counter = 0.0;
+        self.slow_start.end_recovery();
+        self.stop_resuming();
         Some(w)
     }
 

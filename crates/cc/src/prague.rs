@@ -178,6 +178,7 @@ impl Algorithm for Prague {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
+        self.win.follow(ack);
         self.share.count(ack);
         self.saw_mark |= ack.marked > 0.0;
         let unmarked = (ack.acked - ack.marked).max(0.0);
@@ -203,7 +204,11 @@ impl Algorithm for Prague {
             Event::Timeout(ref signal) => self.on_timeout(signal),
             Event::Idle { .. } => self.win.idle(),
             Event::Moderate { window } | Event::Keep { window } => self.win.moderate(window),
-            Event::RecoveryExit { .. } => (self.in_loss, self.repairing) = (false, false),
+            Event::Lost(_) => self.win.on_lost(),
+            Event::RecoveryExit { .. } => {
+                self.win.end_recovery();
+                (self.in_loss, self.repairing) = (false, false);
+            }
             Event::Undo { .. } => self.on_undo(),
             _ => {}
         }
@@ -211,7 +216,7 @@ impl Algorithm for Prague {
 
     #[inline]
     fn needs(&self) -> Needs {
-        Needs { ecn: Ecn::L4s, pacing: true, ..Needs::default() }
+        self.win.needs(Needs { ecn: Ecn::L4s, pacing: true, ..Needs::default() })
     }
 
     window_getters!();

@@ -1,5 +1,5 @@
-//! Slow starts, shared by the algorithms: standard (RFC 5681), limited (RFC 3742), HyStart (Linux's) and
-//! HyStart++ (RFC 9406).
+//! Slow starts, shared by the algorithms: standard (RFC 5681), limited (RFC 3742), HyStart (Linux's),
+//! HyStart++ (RFC 9406), SEARCH and Rapid Start, which are drafts.
 //!
 //! Difference from Linux: HyStart's ACK-train test assumes an unpaced sender. HyStart++ counts at most L = 8 segments of an ACK for every
 //! sender; RFC 9406 requires this only of senders that do not pace.
@@ -8,14 +8,27 @@ use crate::ack::Ack;
 use crate::linux::{Recovery, Sample};
 use crate::param::choices;
 
+mod rapid;
+mod search;
+
+use self::rapid::Rapid;
+use self::search::{Expected, Search};
+
 choices! {
     /// Form of slow start:
     /// * `standard`: the window grows by one segment for each segment acknowledged (RFC 5681).
     /// * `limited`: the window grows by at most about half `limited_max_ssthresh` segments a round trip (RFC 3742).
     /// * `hystart`: slow start ends when ACK trains or delays indicate a full pipe (Linux 5.x and later).
     /// * `hystart++`: a delay increase starts a conservative phase, which then ends slow start (RFC 9406).
+    /// * `search`: slow start ends when the path delivers clearly less than was sent a round trip ago
+    ///   (draft-chung-ccwg-search-09).
+    /// * `search-delivered`: slow start ends when the path delivers clearly less than twice of what it delivered a round
+    ///   trip ago (draft-chung-ccwg-search-06; SEARCH 3.1 for Linux).
+    /// * `rapid`: the window triples each round trip until a queue builds up, and the first loss reduces it by what was
+    ///   delivered (draft-kazuho-ccwg-rapid-start).
     pub enum SlowStartKind {
         Standard = "standard", Limited = "limited", Hystart = "hystart", HystartPlusPlus = "hystart++",
+        Search = "search", SearchDelivered = "search-delivered", Rapid = "rapid",
     }
 }
 
@@ -99,6 +112,14 @@ pub struct SlowStart {
     rounds: Rounds,
     /// True if HyStart takes Linux's samples.
     is_sampled: bool,
+    form: Option<Form>,
+}
+
+/// State of a form of slow start that follows every ACK of a connection.
+#[derive(Clone, Debug)]
+enum Form {
+    Search(Box<Search>),
+    Rapid(Box<Rapid>),
 }
 
 /// Result of one ACK in slow start.
@@ -106,15 +127,68 @@ pub struct SlowStart {
 pub enum Step {
     /// Growth of the window, segments, for each segment acknowledged.
     Grow(f64),
-    /// The end of slow start, since the pipe is full: the current window becomes the slow start threshold.
-    Leave,
+    /// The end of slow start, since the pipe is full: the current window, less the overshoot, becomes the slow start
+    /// threshold.
+    Leave {
+        /// Segments.
+        overshoot: f64,
+    },
 }
+
+const LEAVE: Step = Step::Leave { overshoot: 0.0 };
 
 impl SlowStart {
     /// Slow start of a new connection. `max_ssthresh`, segments, is for [`SlowStartKind::Limited`] only.
     #[must_use]
     pub fn new(kind: SlowStartKind, max_ssthresh: f64) -> Self {
-        Self { kind, max_ssthresh, rounds: NO_ROUNDS, is_sampled: false }
+        let form = match kind {
+            SlowStartKind::Search => Some(Form::Search(Search::new(Expected::Sent).into())),
+            SlowStartKind::SearchDelivered => Some(Form::Search(Search::new(Expected::TwiceDelivered).into())),
+            SlowStartKind::Rapid => Some(Form::Rapid(Rapid::new().into())),
+            _ => None,
+        };
+        Self { kind, max_ssthresh, rounds: NO_ROUNDS, is_sampled: false, form }
+    }
+
+    /// True if each lost segment must be counted ([`SlowStart::on_lost`]).
+    #[must_use]
+    pub fn counts_losses(&self) -> bool {
+        self.kind == SlowStartKind::Rapid
+    }
+
+    /// Follows an ACK, in a recovery too. Returns the window of a recovery that this form of slow start has a rule for.
+    #[inline]
+    pub fn follow(&mut self, ack: &Ack) -> Option<f64> {
+        match self.form.as_mut()? {
+            Form::Search(search) => {
+                search.count(ack);
+                None
+            }
+            Form::Rapid(rapid) => rapid.follow(ack.acked),
+        }
+    }
+
+    /// Counts a lost segment.
+    pub fn on_lost(&mut self) {
+        if let Some(Form::Rapid(rapid)) = self.form.as_mut() {
+            rapid.on_lost();
+        }
+    }
+
+    /// Begins a recovery in slow start at a window of `window` segments, which an algorithm would reduce to `target`.
+    /// Returns the window of the recovery if this form of slow start has a rule for it.
+    pub fn retreat(&mut self, window: f64, target: f64, initial: f64) -> Option<f64> {
+        match self.form.as_mut()? {
+            Form::Search(_) => None,
+            Form::Rapid(rapid) => rapid.retreat(window, target, initial),
+        }
+    }
+
+    /// Ends the recovery.
+    pub fn end_recovery(&mut self) {
+        if let Some(Form::Rapid(rapid)) = self.form.as_mut() {
+            rapid.end_recovery();
+        }
     }
 
     /// True if HyStart++ is in its conservative phase.
@@ -132,6 +206,17 @@ impl SlowStart {
             SlowStartKind::Hystart if self.is_sampled => Step::Grow(1.0),
             SlowStartKind::Hystart => self.hystart(ack, window),
             SlowStartKind::HystartPlusPlus => self.hystart_plus_plus(ack),
+            SlowStartKind::Search | SlowStartKind::SearchDelivered | SlowStartKind::Rapid => self.own_form(ack),
+        }
+    }
+
+    fn own_form(&mut self, ack: &Ack) -> Step {
+        match self.form.as_mut() {
+            Some(Form::Search(search)) => {
+                search.overshoot(ack).map_or(Step::Grow(1.0), |overshoot| Step::Leave { overshoot })
+            }
+            Some(Form::Rapid(rapid)) => Step::Grow(rapid.growth(ack)),
+            None => Step::Grow(1.0),
         }
     }
 
@@ -174,10 +259,16 @@ impl SlowStart {
         self.rounds.found |= self.kind == SlowStartKind::HystartPlusPlus;
     }
 
-    /// Handles a timeout, after which HyStart starts anew (Linux) and HyStart++ stays off (RFC 9406 §4.3).
+    /// Handles a timeout, after which HyStart and SEARCH start anew (Linux), and HyStart++ (RFC 9406 §4.3) and Rapid Start
+    /// stay off.
     pub fn on_timeout(&mut self) {
         let over = self.kind == SlowStartKind::HystartPlusPlus;
         self.rounds = Rounds { found: over, ..NO_ROUNDS };
+        match self.form.as_mut() {
+            Some(Form::Search(search)) => search.reset(),
+            Some(Form::Rapid(rapid)) => rapid.end(),
+            None => {}
+        }
     }
 
     fn hystart(&mut self, ack: &Ack, window: f64) -> Step {
@@ -203,7 +294,7 @@ impl SlowStart {
         } else {
             r.found |= r.rtt_min > ack.min_rtt + delay_threshold(ack.min_rtt);
         }
-        if r.found { Step::Leave } else { Step::Grow(1.0) }
+        if r.found { LEAVE } else { Step::Grow(1.0) }
     }
 
     fn hystart_plus_plus(&mut self, ack: &Ack) -> Step {
@@ -216,7 +307,7 @@ impl SlowStart {
             let css_rounds = if in_css { r.css_rounds + 1 } else { 0 };
             if css_rounds >= CSS_ROUNDS {
                 r.found = true;
-                return Step::Leave;
+                return LEAVE;
             }
             *r = Rounds { previous_rtt_min: r.rtt_min, css_baseline: r.css_baseline, css_rounds, ..NO_ROUNDS };
         }
@@ -415,6 +506,28 @@ mod tests {
             let before = r.window();
             d.burst(&mut r, 0.2, 0.05);
             assert!(r.window() >= (2.0 * before).min(r.ssthresh()));
+        }
+    }
+
+    #[test]
+    fn hystart_plus_plus_leaves_after_five_rounds_of_a_quarter_on_five_paths() {
+        // RFC 9406 §4.2 and §4.3: the conservative phase begins with the first round whose smallest RTT is above that of
+        // the round before by the threshold, and five rounds that grow by a quarter each follow.
+        for (rate, rtt) in [(1e4, 0.6), (1.2e4, 0.03), (4e3, 0.06), (2e4, 0.02), (8e3, 0.1)] {
+            let with_queue = |window: f64| (window / rate).max(rtt);
+            let (mut d, mut r) = (Driver::new(), reno("hystart++"));
+            d.start(&mut r, 10.0);
+            let (mut window, mut last) = (10.0, rtt);
+            while with_queue(window) < last + delay_threshold(last) {
+                (last, window) = (with_queue(window), 2.0 * window);
+            }
+            // Seven samples of the round that shows the queue still count fully.
+            let predicted = (window * 1.25 + 7.0 * 0.75) * 1.25_f64.powi(4);
+            while r.ssthresh().is_infinite() {
+                let round = with_queue(r.window());
+                d.burst(&mut r, round, 0.9 * round);
+            }
+            close(r.ssthresh(), predicted, 0.05);
         }
     }
 

@@ -251,7 +251,8 @@ fn errors_say_what_is_allowed() {
         "bic: s_max: 0 is not allowed; it must be from 0.01 to 1000000 segments"
     );
     for (value, read) in [(Value::Text("fast".to_owned()), "'fast'"), (Value::Bool(true), "true")] {
-        let allowed = "is not one of its values; allowed: standard, limited, hystart, hystart++";
+        let allowed = "is not one of its values; allowed: standard, limited, hystart, hystart++, search, \
+             search-delivered, rapid";
         assert_eq!(error("reno", &one("slow_start", value)), format!("reno: slow_start: {read} {allowed}"));
     }
     assert_eq!(error("htcp", &one("rtt_scaling", Value::Num(1.0))), "htcp: rtt_scaling: 1 is neither true nor false");

@@ -73,6 +73,7 @@ const EVERYTHING: Needs = Needs {
     hz: false,
     rounds_restart: false,
     reductions: false,
+    falling_targets: false,
     receiver_limits: false,
     every_rtt: false,
 };

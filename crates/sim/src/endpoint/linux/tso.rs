@@ -24,8 +24,9 @@ const SLOW_BPS: f64 = 1.2e6;
 pub struct Socket<'a> {
     pub rtt: &'a Rtt,
     pub algorithm: &'a Controller,
-    /// True if the algorithm has a rate of its own.
+    /// True if the algorithm has a rate of its own, and if the host has one while the algorithm has none.
     pub paces: bool,
+    pub host_paces: bool,
     /// Window, and segments that were outstanding when Linux set the rate.
     pub cwnd: f64,
     pub outstanding: u32,
@@ -38,7 +39,10 @@ impl Socket<'_> {
     /// Pacing rate, segments/s; `None` while it is unknown.
     pub fn rate(&self) -> Option<f64> {
         if self.paces {
-            return self.algorithm.pacing_rate();
+            let own = self.algorithm.pacing_rate();
+            if own.is_some() || !self.host_paces {
+                return own;
+            }
         }
         let srtt = self.rtt.srtt();
         let ratio = || pacing::ratio(self.cwnd, self.algorithm.ssthresh());

@@ -127,7 +127,7 @@ impl Sender {
         let target = (self.algorithm.window() as u32).max(1);
         let floor = self.algorithm.recovery_floor() as u32;
         let mut episode = Episode::begin(self.stack.recovery, window, outstanding, target, floor);
-        if self.rules.linux {
+        if self.rules.linux || self.needs.falling_targets {
             episode = episode.following(self.algorithm.ssthresh());
         }
         self.timers.forget_probe();
