@@ -143,8 +143,11 @@ def _criteria(one: Evaluation) -> dict[str, Any]:
         criterion = outcome.criterion
         verdict = _said(outcome.verdict, outcome.comparison) + (" (weak)" if outcome.weak else "")
         limit = f"{outcome.quantity.name} {outcome.limit_text}"
-        rows.append([criterion.section, criterion.id, criterion.force, criterion.text, limit, verdict, outcome.said])
-    header = ["§", "criterion", "force", "statement", "requirement", "verdict", "why"]
+        picture = outcome.gauge or ""
+        rows.append(
+            [criterion.section, criterion.id, criterion.force, criterion.text, limit, verdict, picture, outcome.said]
+        )
+    header = ["§", "criterion", "force", "statement", "requirement", "verdict", "interval and range", "why"]
     return table(f"Criteria: {one.name}", header, rows)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from elephan.evaluation.verdicts import FORCED, Change, Compared, Verdict
 from elephan.evaluation.wording import Quantity, spoken
+from elephan.report.gauges import Gauge
 from elephan.suites.cases import quantity
 from elephan.suites.drawn import Curve, TradeOff
 from elephan.suites.schedule import Found
@@ -132,6 +133,16 @@ class Outcome:
 
     def _required(self, quantity: Quantity) -> str:
         return f"{FORCED[self.criterion.force]} be {self.criterion.allowed.said(quantity)}"
+
+    @property
+    def gauge(self) -> Gauge | None:
+        """The value of the deciding cell beside the allowed range, as a picture; ``None`` without a value."""
+        found = None if self.worst is None or self.worst.judged is None else self.worst.judged.found
+        if found is None or not math.isfinite(found.value):
+            return None
+        low, high = (found.low, found.high) if found.known else (math.nan, math.nan)
+        allowed = self.criterion.allowed
+        return Gauge(found.value, low, high, allowed.low, allowed.high, f"{self.quantity.name}: {self.why}")
 
     def to_json(self) -> dict[str, Any]:
         """The criterion in the form that ``--json`` prints."""
