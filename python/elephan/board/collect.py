@@ -50,11 +50,13 @@ def _verdicts(name: str, one: Evaluation) -> list[dict[str, Any]]:
         scaled = {
             end: None if document[end] is None else document[end] * quantity.scale for end in ("value", "low", "high")
         }
+        allowed = outcome.criterion.allowed
         rows.append({
             "suite": one.suite.id, "subject": name, "criterion": document["id"], "section": document["section"],
             "force": document["force"], "text": document["text"], "quantity": quantity.name, "unit": quantity.unit,
             "required": outcome.limit_text, "verdict": document["verdict"], "weak": document["weak"],
             "why": document["why"], "backend": one.on, "runs": document["evidence"], **scaled,
+            "least": allowed.low * quantity.scale, "most": allowed.high * quantity.scale,
             "command": f"elephan evaluate {one.subject.label} --suite {one.suite.id}{how} --only {document['id']}",
         })  # fmt: skip
     return rows

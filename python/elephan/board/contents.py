@@ -21,9 +21,11 @@ _TEXT, _NUMBER = pl.String, pl.Float64
 VERDICTS: dict[str, Any] = {
     "suite": _TEXT, "subject": _TEXT, "criterion": _TEXT, "section": _TEXT, "force": _TEXT, "text": _TEXT,
     "quantity": _TEXT, "unit": _TEXT, "required": _TEXT, "value": _NUMBER, "low": _NUMBER, "high": _NUMBER,
+    "least": _NUMBER, "most": _NUMBER,
     "verdict": _TEXT, "weak": pl.Boolean, "why": _TEXT, "backend": _TEXT, "command": _TEXT, "runs": pl.List(_TEXT),
 }  # fmt: skip
-"""Columns of ``verdicts``: value and interval are in ``unit``; ``runs`` are ids, the deciding cell's first."""
+"""Columns of ``verdicts``: value, interval and allowed range (``least`` to ``most``, infinite without a bound) are in
+``unit``; ``runs`` are ids, the deciding cell's first."""
 RUNS: dict[str, Any] = {"id": _TEXT, "scenario": _TEXT, "seed": pl.UInt64, "backend": _TEXT, "tables_sha256": _TEXT,
                         "version": _TEXT}  # fmt: skip
 """Columns of ``runs``: ``scenario`` is the hash, ``tables_sha256`` the digest of the contents of all tables."""

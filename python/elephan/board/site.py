@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from elephan.board.contents import PLACE, TABLES, Board
 from elephan.board.rows import Row
 from elephan.evaluation.wording import number, spoken
 from elephan.report import pages
+from elephan.report.gauges import Gauge
 from elephan.scenario import Scenario, ScenarioError, catalog
 from elephan.suites.loading import load
 from elephan.web.living import fits
@@ -161,8 +163,9 @@ def _write_subject(
         )
         value = "–" if row["value"] is None else f"{number(row['value'])} {row['unit']}".rstrip()
         shown.append(row | {
-            "value": value, "ends": ends, "said": spoken(row["verdict"]), "count": len(row["runs"]),
-            "runs": [runs[name] for name in first], "cell": f"{suite}/{subject}/{row['criterion']}",
+            "gauge": _gauge(row), "value": value, "ends": ends, "said": spoken(row["verdict"]),
+            "count": len(row["runs"]), "runs": [runs[name] for name in first],
+            "cell": f"{suite}/{subject}/{row['criterion']}",
         })  # fmt: skip
     added = next((row for row in around.rows if row.name == subject), None)
     page = {
@@ -173,6 +176,13 @@ def _write_subject(
     forms = [*_forms(scenarios.values())][:_MOST_FORMS]
     text = pages.render("site-subject.html.j2", {}, plotly=False, forms=forms, page=page)
     pages.write(out / suite / f"{slug(subject)}.html", text)
+
+
+def _gauge(row: Mapping[str, Any]) -> Gauge | None:
+    if row["value"] is None:
+        return None
+    low, high = (math.nan if row[end] is None else row[end] for end in ("low", "high"))
+    return Gauge(row["value"], low, high, row["least"], row["most"], f"{row['quantity']}: {row['why']}")
 
 
 def _forms(scenarios: Any) -> Iterator[tuple[str, dict[str, Any]]]:
