@@ -48,7 +48,14 @@ def complaint(args: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 RUNS_VERBS = ("list", "find", "diff", "verify", "prune", "size")
-HELP = [[], ["--help"], *([verb, "--help"] for verb in VERBS), *(["runs", verb, "--help"] for verb in RUNS_VERBS)]
+PATHS_VERBS = ("list", "show", "import")
+HELP = [
+    [],
+    ["--help"],
+    *([verb, "--help"] for verb in VERBS),
+    *(["runs", verb, "--help"] for verb in RUNS_VERBS),
+    *(["paths", verb, "--help"] for verb in PATHS_VERBS),
+]
 
 
 @pytest.mark.parametrize("args", HELP, ids=" ".join)

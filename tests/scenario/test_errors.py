@@ -290,12 +290,21 @@ def written_fields() -> list[tuple[str, str]]:
     return rows
 
 
+NAMED = """
+duration = "10 s"
+path = { name = "leo" }
+
+[[flow]]
+algorithm = "cubic"
+"""
+
+
 @given(st.data())
 def test_a_typing_mistake_in_any_field_gets_the_nearest_field(data: st.DataObject) -> None:
     table, name = data.draw(st.sampled_from(written_fields()))
     known = field_names(TABLES[table]) if table else field_names(ScenarioTable)
     wrong = data.draw(typo(name).filter(lambda word: word not in known and word.isidentifier()))
-    document = GRAPH if table == "link" else ROW if table == "parking_lot" else BASE
+    document = {"link": GRAPH, "parking_lot": ROW, "path": NAMED}.get(table, BASE)
     places = {"": "", "flow": "flow[0].", "link": "link[0]."} | {
         t: f"flow[0].{t}." for t in ("application", "datagrams", "program")
     } | {t: f"dumbbell.{t}." for t in ("jitter", "reorder", "aggregation", "retransmission")} | {

@@ -126,7 +126,7 @@ def test_parquet_and_csv_have_one_hash_and_the_content_is_kept(tmp_path: Path) -
         ),
         ({"rate_table": {"repeat": True}}, "write either a file, or rows"),
         ({"rate_table": "no.csv"}, "dumbbell.rate_table: 'no.csv': no such file"),
-        ({"rate_table": "no.trace"}, "'no.trace' is not the name of a .csv or .parquet file"),
+        ({"rate_table": "no.trace"}, "'no.trace': no such file"),
         (
             {"rate_table": [["0 s", "5 Mbit/s"]], "rate_steps": [{"at": "1 s", "rate": "1 Mbit/s"}]},
             "dumbbell.rate_table: there are rate_steps too; write one of the two",

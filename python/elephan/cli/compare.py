@@ -32,6 +32,7 @@ _OPTIONS = {
             "rtt",
             "buffer",
             "trace",
+            "path",
             "prefer",
             "budget",
             "scenario",
@@ -77,8 +78,10 @@ def named_options() -> Iterator[None]:
 @click.option("--ecn", is_flag=True, help="Explicit congestion notification in the endpoints. [default: off]")
 @click.option(
     "--trace", "traces", multiple=True, metavar="FILE",
-    help="Mahimahi trace in place of --rate, for both directions; twice: forward, reverse.",
+    help="Rate over time in place of --rate, for both directions; twice: forward, reverse. Mahimahi's opportunities, a "
+    "table (.csv, .parquet) or a model of netem-trace (.json).",
 )  # fmt: skip
+@click.option("--path", "named_path", metavar="NAME", help="A path of elephan paths, in place of --rate and --rtt.")
 @click.option("--scenario", metavar="FILE", help="Path from a scenario file, in place of the options above.")
 @click.option(
     "--prefer", metavar="WHAT", default="balanced", show_default=True,
@@ -112,6 +115,7 @@ def command(
     queue: str | None,
     ecn: bool,
     traces: Sequence[str],
+    named_path: str | None,
     scenario: str | None,
     prefer: str,
     rivals: str,
@@ -139,12 +143,12 @@ def command(
     others = [name.strip() for name in rivals.split(",") if name.strip()]
     if not others:
         raise ScenarioError(f"'{rivals}' names no algorithm; write for example --rivals cubic,bbr", source="--rivals")
-    if scenario is None:
+    if scenario is None and named_path is None:
         _check_path({"--rate": rate or traces, "--rtt": rtt, "--buffer": buffer_size})
     with named_options(), _shown(quiet=as_json) as watch:
         found = comparison.compare(
             list(algorithms), rate, rtt, buffer_size, loss=loss, flows=flows, background=background, queue=queue,
-            ecn=ecn, trace=list(traces) or None, scenario=scenario, prefer=prefer,
+            ecn=ecn, trace=list(traces) or None, path=named_path, scenario=scenario, prefer=prefer,
             rivals=others, seeds=seeds, budget=budget, on=backend,
             duration=duration, horizon=horizon, stack=stack, jobs=jobs, store=runs.Store(store), watch=watch,
         )  # fmt: skip

@@ -133,6 +133,13 @@ def _title(folder: Path) -> str | None:
     return str(manifest.get("title") or "") or None if isinstance(manifest, dict) else None
 
 
+def paths(context: click.Context, incomplete: str) -> Iterable[str | Item]:
+    """Named paths and imported recordings."""
+    from elephan.scenario import named
+
+    return [*(Item(name, help=path.title) for name, path in named.shipped().items()), *named.imported_names()]
+
+
 def scenarios(context: click.Context, incomplete: str) -> Iterable[str | Item]:
     """Scenario files and folders; any file if there is no scenario file."""
     folder, begin = os.path.split(incomplete)
@@ -193,6 +200,8 @@ ARGUMENTS: dict[str, Source] = {
     "ALG…": algorithms,
     "ID": papers,
     "[KIND]": words(*KINDS),
+    "PATH": paths,
+    "FOLDER": folders,
 }
 """Sources of the values of arguments, by the argument's name in the help text."""
 
@@ -211,6 +220,7 @@ OPTIONS: dict[str, Source] = {
     "--size": words("column", "page"),
     "--at": words("sender", "receiver"),
     "--scenario": scenarios,
+    "--path": paths,
 }
 """Sources of the values of options; for other options the metavars ``DIR`` and ``FILE`` select folders and files."""
 

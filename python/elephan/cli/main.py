@@ -42,6 +42,7 @@ VERBS = {
     "papers": "the scoreboard over all papers",
     "reproduce": "make numbers of the board again and compare them",
     "sweep": "run a scenario over a grid of values",
+    "paths": "named paths and recordings: list, show, import",
     "list": "names of algorithms, queues, metrics and others",
     "show": "the report of a run or a paper, or the description of a name",
     "play": "the laboratory in a page: one HTML file, which needs no network",
@@ -52,7 +53,11 @@ VERBS = {
     "bench": "the engine's speed on this machine",
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # the same text as in elephan.cli.completion
-TASKS = {"runs": ("diff", "find", "prune", "size", "verify"), "lab": ("calibrate", "check", "clean", "install")}
+TASKS = {
+    "runs": ("diff", "find", "prune", "size", "verify"),
+    "paths": ("import",),
+    "lab": ("calibrate", "check", "clean", "install"),
+}
 """Subcommands of verbs that a user may mistake for verbs."""
 
 RENAMED = {"compare-habitats": "compare-backends"}
@@ -88,7 +93,11 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"'{args[0]}' is now called '{RENAMED[args[0]]}'", ctx)
         if args and not args[0].startswith("-") and args[0] not in VERBS:
             owner = next((verb for verb, tasks in TASKS.items() if args[0] in tasks), None)
-            meant = f"did you mean '{owner} {args[0]}'?" if owner is not None else hint(args[0], VERBS)
+            meant = (
+                f"did you mean '{owner} {args[0]}'?"
+                if owner is not None
+                else hint(args[0], VERBS, lister="elephan --help")
+            )
             raise click.UsageError(f"'{args[0]}' is not a verb; {meant}", ctx)
         return super().resolve_command(ctx, args)
 

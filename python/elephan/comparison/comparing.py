@@ -27,7 +27,7 @@ LEAST_DURATION_S = 14
 LEAST_HORIZON_S = 2
 SHORT_FLOWS_LOAD = "10%"
 """Default background load if short flows are preferred."""
-_PATH_OPTIONS = ("rate", "rtt", "buffer", "loss", "background", "queue", "trace")
+_PATH_OPTIONS = ("rate", "rtt", "buffer", "loss", "background", "queue", "trace", "path")
 
 
 class NothingObservedError(Exception):
@@ -46,6 +46,7 @@ def compare(
     queue: str | None = None,
     ecn: bool = False,
     trace: str | Sequence[str] | None = None,
+    path: str | None = None,
     scenario: Scenario | str | FilePath | None = None,
     prefer: str | None = None,
     rivals: Sequence[str] = RIVALS,
@@ -78,7 +79,9 @@ def compare(
             rate.
         queue: queue discipline of the bottleneck.
         ecn: explicit congestion notification (RFC 3168) in the endpoints.
-        trace: Mahimahi trace of both directions, or a forward and a reverse trace. The trace replaces ``rate``.
+        trace: file with the rate over time of both directions, or a forward and a reverse file, in place of ``rate``:
+            Mahimahi's opportunities, a table, or a model of netem-trace.
+        path: a named path, as ``elephan paths`` lists them, instead of ``rate``, ``rtt`` and ``trace``.
         scenario: a scenario or a scenario file, instead of all arguments above; the scenario's flows get the
             algorithms.
         prefer: the objective: balanced (default), goodput, delay, fairness or short-flows.
@@ -113,35 +116,36 @@ def compare(
         "background": background,
         "queue": queue,
         "trace": trace,
+        "path": path,
     }
     if scenario is not None:
-        path = _scenario_path(scenario, options, flows=flows, ecn=ecn)
+        place = _scenario_path(scenario, options, flows=flows, ecn=ecn)
     else:
         if wanted.short and background is None:
             background = SHORT_FLOWS_LOAD
             notes.append(f"background {background} each way, since short flows are preferred")
-        path = from_options(
+        place = from_options(
             rate, rtt, buffer, loss=loss, flows=flows, background=background, queue=queue, ecn=ecn, trace=trace,
-            stack=stack, seed=seed,
+            path=path, stack=stack, seed=seed,
         )  # fmt: skip
-    if wanted.short and not path.has_background:
+    if wanted.short and not place.has_background:
         raise ScenarioError("short flows are preferred, and the scenario has no [[traffic]]", source="prefer")
-    path = _with_duration(path, duration, horizon)
+    place = _with_duration(place, duration, horizon)
     cast = _cast(algorithms, rivals)
-    varies = _check(cast, path, on)
+    varies = _check(cast, place, on)
     bench = Bench(on, jobs, store, allowed_s, started_s, notes)
-    search = Search(cast, path, wanted, bench, seeds, varies, watch)
+    search = Search(cast, place, wanted, bench, seeds, varies, watch)
     found = search.run()
     if found is None:
         spent_s, (needed_s, duration_s) = time.monotonic() - started_s, search.needed
         raise NothingObservedError(
-            f"no run of each algorithm on {path.title} ended within {spent_s:.0f} s; runs of {duration_s:g} s take "
+            f"no run of each algorithm on {place.title} ended within {spent_s:.0f} s; runs of {duration_s:g} s take "
             f"about {rough_time(needed_s)} here: give a larger budget"
-            + ("" if path.life else ", or ask for a short life with '--horizon 2s'")
+            + ("" if place.life else ", or ask for a short life with '--horizon 2s'")
             + (f" ({notes[-1]})" if notes else "")
         )
     words, evidence, decision = found
-    return Comparison(words, decision, evidence, cast, path, wanted, allowed_s, time.monotonic() - started_s)
+    return Comparison(words, decision, evidence, cast, place, wanted, allowed_s, time.monotonic() - started_s)
 
 
 def _scenario_path(scenario: Scenario | str | FilePath, options: Mapping[str, Any], *, flows: int, ecn: bool) -> Path:

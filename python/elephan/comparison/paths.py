@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario import Scenario, ScenarioError, columns, named, recorded
 from elephan.scenario.fields import parse_load
 from elephan.scenario.lookups import base_rtt_ps, slowest_bps, wire_bytes
+from elephan.scenario.named import FORWARD, REVERSE
+from elephan.scenario.timed import parse_rate_table
 from elephan.scenario.traces import parse_rate_trace
 from elephan.scenario.units import (
     PS_PER_S,
@@ -114,16 +116,20 @@ def from_options(
     queue: str | None = None,
     ecn: bool = False,
     trace: str | Sequence[str] | None = None,
+    path: str | None = None,
     stack: str | Mapping[str, Any] = "linux",
     seed: int = 1,
 ) -> Path:
-    """The path of the options: one bottleneck.
+    """The path of the options: one bottleneck, or a named path.
 
     Raises:
         ScenarioError: a quantity is wrong or missing.
     """
     if flows < 1:
         raise ScenarioError(f"{flows} is not a number of flows; it is at least 1", source="flows")
+    if path is not None:
+        given = {"rate": rate, "rtt": rtt, "trace": trace}
+        return _named(path, given, buffer, loss, flows, background, queue, ecn=ecn, stack=stack, seed=seed)
     stated = {"rate": rate, "rtt": rtt, "buffer": buffer}
     for name, value in stated.items():
         if value is None and not (name == "rate" and trace):
@@ -134,13 +140,10 @@ def from_options(
     if traces:
         if rate is not None:
             raise ScenarioError("the trace has the rate; leave one of the two out", source="rate")
-        rate = format_rate(_mean_rate(traces[0]))
+        rate = format_rate(traces[0].mean_bps)
     elif rate is not None:
         parse_rate_located(rate)
-    host: dict[str, Any] = {"base": stack} if isinstance(stack, str) else dict(stack)
-    if ecn:
-        host["ecn"] = True
-    tables: dict[str, Any] = {"stack": host if ecn or not isinstance(stack, str) else stack}
+    tables: dict[str, Any] = {"stack": _host(stack, ecn=ecn)}
     link: dict[str, Any] = {"rate": rate, "buffer": buffer}
     link |= {"queue": queue} if queue else {}
     if background is not None:
@@ -149,16 +152,50 @@ def from_options(
     title = _title(stated | {"rate": rate}, loss, flows, background, queue, ecn, traced=bool(traces))
     if traces:
         tables |= _traced(link, str(rtt), traces, loss)
-        flow |= {"path": ["forward"], "reverse_path": ["reverse"]}
-        for source, back in zip(tables.get("traffic", []), (False, True), strict=False):
-            ways = ("reverse", "forward") if back else ("forward", "reverse")
-            source.pop("direction", None)
-            source |= {"path": [ways[0]], "reverse_path": [ways[1]]}
-        return Path(tables, (flow,), title, seed)
+        return _over_links(tables, flow, title, seed)
     tables["dumbbell"] = link | {"rtt": rtt} | ({"loss": loss} if loss else {})
-    path = Path(tables, (flow,), title, seed)
-    path.form  # noqa: B018  (rejects a wrong quantity here, with its name)
-    return path
+    made = Path(tables, (flow,), title, seed)
+    made.form  # noqa: B018  (rejects a wrong quantity here, with its name)
+    return made
+
+
+def _host(stack: str | Mapping[str, Any], *, ecn: bool) -> str | dict[str, Any]:
+    host: dict[str, Any] = {"base": stack} if isinstance(stack, str) else dict(stack)
+    if ecn:
+        host["ecn"] = True
+    return host if ecn or not isinstance(stack, str) else stack
+
+
+def _over_links(tables: dict[str, Any], flow: dict[str, Any], title: str, seed: int) -> Path:
+    """A path of two links, one for each direction, with the routes of its flows."""
+    flow |= {"path": [FORWARD], "reverse_path": [REVERSE]}
+    for source, back in zip(tables.get("traffic", []), (False, True), strict=False):
+        ways = (REVERSE, FORWARD) if back else (FORWARD, REVERSE)
+        source.pop("direction", None)
+        source |= {"path": [ways[0]], "reverse_path": [ways[1]]}
+    return Path(tables, (flow,), title, seed)
+
+
+def _named(
+    name: str, given: Mapping[str, Any], buffer: str | None, loss: str | None, flows: int, background: str | None,
+    queue: str | None, *, ecn: bool, stack: str | Mapping[str, Any], seed: int,
+) -> Path:  # fmt: skip
+    """A named path; buffer, loss and queue of the options are those of the data's link."""
+    if stated := next((option for option, value in given.items() if value), None):
+        raise ScenarioError("the path has it; leave this out, or leave --path out", source=stated)
+    own = {key: value for key, value in (("buffer", buffer), ("queue", queue), ("loss", loss)) if value is not None}
+    try:
+        rows = list(named.links({"name": name, **own}))
+    except ScenarioError as error:
+        raise ScenarioError(error.message, source="path") from None
+    tables: dict[str, Any] = {"stack": _host(stack, ecn=ecn), "link": rows}
+    if background is not None:
+        tables["traffic"] = background_traffic(background, str(rows[0]["rate"]))
+    words = [name, *(f"{key} {value}" for key, value in own.items()), *([f"{flows} flows each"] if flows > 1 else [])]
+    words += ([f"background {background} each way"] if background else []) + (["ECN"] if ecn else [])
+    made = _over_links(tables, {"count": flows} if flows > 1 else {}, ", ".join(words), seed)
+    made.form  # noqa: B018  (rejects a wrong quantity here)
+    return made
 
 
 _EXAMPLES = {"rate": "'10 Gbit/s'", "rtt": "'120 ms'", "buffer": "'4 MB'"}
@@ -176,34 +213,48 @@ def parse_rate_located(rate: str) -> int:
         raise error.located(source="rate") from None
 
 
-def _traces(trace: str | Sequence[str] | None) -> list[tuple[int, ...]]:
-    """One trace for both directions, or a forward and a reverse trace; times in ms."""
+@dataclass(frozen=True)
+class _Trace:
+    """The rate of a direction: fields of its link, and its mean in bit/s."""
+
+    fields: Mapping[str, Any]
+    mean_bps: int
+
+    @classmethod
+    def of(cls, file: str) -> _Trace:
+        """Opportunities of Mahimahi's format as they are, and other formats as a table of rates."""
+        if columns.is_table(file) or file.casefold().endswith(".json") or recorded.is_trains(file):
+            table = parse_rate_table({"file": file, "repeat": True})
+            ends = [at for at, _ in table.rows[1:]] + [table.repeat or 0]
+            total = sum((end - at) * rate for (at, rate), end in zip(table.rows, ends, strict=True))
+            return cls({"rate_table": table}, max(1, round(total / ends[-1])))
+        times = parse_rate_trace(file)
+        return cls({"rate_trace": list(times)}, max(1, round(len(times) * _OPPORTUNITY_BITS / (times[-1] / 1000))))
+
+
+def _traces(trace: str | Sequence[str] | None) -> list[_Trace]:
+    """One trace for both directions, or a forward and a reverse trace."""
     files = [trace] if isinstance(trace, str) else list(trace or [])
     if len(files) > 2:
         raise ScenarioError(f"{len(files)} traces; one for both directions, or one for each", source="trace")
     try:
-        found = [parse_rate_trace(file) for file in files]
+        found = [_Trace.of(file) for file in files]
     except ScenarioError as error:
         raise error.located(source="trace") from None
     return found * 2 if len(found) == 1 else found
 
 
-def _mean_rate(trace: Sequence[int]) -> int:
-    """Mean rate of a Mahimahi trace, bit/s, with 1500 B per opportunity."""
-    return max(1, round(len(trace) * _OPPORTUNITY_BITS / (trace[-1] / 1000)))
-
-
-def _traced(link: Mapping[str, Any], rtt: str, traces: Sequence[tuple[int, ...]], loss: str | None) -> dict[str, Any]:
+def _traced(link: Mapping[str, Any], rtt: str, traces: Sequence[_Trace], loss: str | None) -> dict[str, Any]:
     """Two links, one for each direction, each with its trace; random loss on the first link only, as in a dumbbell."""
     try:
         delay = format_time(parse_positive_time(rtt) // 2)
     except ScenarioError as error:
         raise error.located(source="rtt") from None
     rows = []
-    for name, ends, times in (("forward", ("a", "b"), traces[0]), ("reverse", ("b", "a"), traces[1])):
+    for name, ends, found in ((FORWARD, ("a", "b"), traces[0]), (REVERSE, ("b", "a"), traces[1])):
         row = {**link, "name": name, "from": ends[0], "to": ends[1], "delay": delay, "duplex": False, "record": True}
-        row |= {"rate": format_rate(_mean_rate(times)), "rate_trace": list(times)}
-        rows.append(row | ({"loss": loss} if loss and name == "forward" else {}))
+        row |= {"rate": format_rate(found.mean_bps), **found.fields}
+        rows.append(row | ({"loss": loss} if loss and name == FORWARD else {}))
     return {"link": rows}
 
 

@@ -51,6 +51,12 @@ def read(name: str, most_rows: int) -> Any:
     return table
 
 
+def has(table: Any, column: str) -> bool:
+    """True if a table has a column of this name, with or without a unit."""
+    matches = (_HEADER.fullmatch(header) for header in table.columns)
+    return any(match is not None and match["name"].casefold() == column for match in matches)
+
+
 def values(table: Any, column: str, quantity: str, name: str) -> list[int]:
     """The values of a column in the base unit of its quantity, rounded.
 

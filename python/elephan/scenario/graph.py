@@ -140,7 +140,7 @@ def build_graph(scenario: ScenarioTable) -> Graph:
     topologies = {"dumbbell": scenario.dumbbell_, "parking_lot": scenario.parking_lot, "link": scenario.link}
     named = [name for name, written in topologies.items() if written]
     if not named:
-        raise ScenarioError("there is no path; write one of [dumbbell], [parking_lot] or [[link]]")
+        raise ScenarioError("there is no path; write path with a name, or one of [dumbbell], [parking_lot] or [[link]]")
     if len(named) > 1:
         raise ScenarioError(f"[{named[0]}] and [{named[1]}] are both there; write one of dumbbell, parking_lot or link")
     if not scenario.flow and not scenario.traffic:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from elephan.algorithm import Algorithm
-from elephan.scenario import commands, document, own, perturbation, reading, traces
+from elephan.scenario import commands, document, named, own, perturbation, reading, traces
 from elephan.scenario.canonical import canonical_form, canonical_json, flow_name, form_hash, source_name
 from elephan.scenario.cautions import cautions, randomness
 from elephan.scenario.check import check_scenario, check_with_engine
@@ -50,10 +50,13 @@ class Scenario(ScenarioTable):
     def _state(self, tables: Mapping[str, Any]) -> None:
         _refuse_huge(tables)
         try:
-            super().__init__(**tables)
+            super().__init__(**named.expand(tables))
         except ValidationError as error:
-            raise _first_problem(error) from None
-        check_scenario(self, self.graph)
+            raise named.in_user_fields(_first_problem(error), tables) from None
+        try:
+            check_scenario(self, self.graph)
+        except ScenarioError as error:
+            raise named.in_user_fields(error, tables) from None
 
     @classmethod
     def for_engine(cls, tables: Mapping[str, Any]) -> Scenario:

@@ -591,6 +591,24 @@ class ParkingLot(Path):
     )
 
 
+class Named(Table):
+    """``path``: a path by its name, in place of links: a model that is shipped, or a recording that was imported;
+    ``path = "leo"`` is short for a table with only the name.
+    """
+
+    name: Name = Field(description="name of a path, as elephan paths lists them", examples=["leo"])
+    direction: Annotated[str, chosen(("down", "up"), "a direction")] = Field(
+        "down", description="direction of the path that the data take"
+    )
+    seed: Annotated[int, parsed(parse_seed)] = Field(1, description="seed of a model's drawn values", examples=[2])
+    buffer: BufferSize | None = Field(
+        None, description="queue limit for the data, in place of the path's own", examples=["2 BDP"]
+    )
+    queue: Name | None = Field(None, description="queue discipline for the data", examples=["fq_codel"])
+    queue_parameters: QueueParameters = Field(default_factory=dict, description="parameters of that discipline")
+    loss: LossModel | None = Field(None, description="loss of the data, as of a link", examples=["0.01%"])
+
+
 class Link(Table):
     """``[[link]]``: one link of a graph, between two nodes."""
 
@@ -982,6 +1000,7 @@ class ScenarioTable(Table):
         description=f"flows whose samples are recorded: all, a number of each group, or none with {RECORD_QUANTILES}",
         examples=[100, RECORD_QUANTILES],
     )
+    path: Named | None = Field(None, description="a path by its name; the scenario then has its links")
     dumbbell_: Dumbbell | None = Field(None, alias="dumbbell", description="one shared bottleneck")
     parking_lot: ParkingLot | None = Field(None, description="several bottlenecks in a row")
     link: tuple[Link, ...] = Field((), description="the links of a graph, instead of a shorthand")
@@ -999,6 +1018,7 @@ TABLES: dict[str, type[Table]] = {
     "stack": StackSpec,
     "measure": Measure,
     "events": Events,
+    "path": Named,
     "dumbbell": Dumbbell,
     "parking_lot": ParkingLot,
     "link": Link,

@@ -1,4 +1,5 @@
-"""Tables of a rate or a delay over time: a list of rows, or a CSV or Parquet file, as measurements are published.
+"""Tables of a rate or a delay over time: a list of rows, a CSV or Parquet file, or a recording in a format of
+:mod:`elephan.scenario.recorded`, as measurements are published.
 
 A scenario stores the rows instead of the file's name, so later changes of the file do not affect it. The canonical form
 has the rows as steps.
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from elephan.scenario import columns, units
+from elephan.scenario import columns, recorded, units
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
@@ -85,14 +86,21 @@ def parse_table(quantity: str, value: Any) -> TimedTable:
             raise ScenarioError(f"not a field of a table over time; {hint(str(key), known)}", path=str(key))
     if ("file" in given) == ("rows" in given):
         raise ScenarioError(f"write either a file, or rows such as {_EXAMPLES[quantity]}")
-    rows = _from_file(quantity, given["file"]) if "file" in given else _from_list(quantity, given["rows"])
+    length, repeat = None, given.get("repeat", False)
+    if "file" not in given:
+        rows = _from_list(quantity, given["rows"])
+    elif isinstance(given["file"], str) and not columns.is_table(given["file"]):
+        course = recorded.course(quantity, given["file"])
+        rows, length, repeat = course.rows, course.length, given.get("repeat", course.again)
+    else:
+        rows = _from_file(quantity, given["file"])
     for (before, _), (at, _) in itertools.pairwise(rows):
         if at <= before:
             raise ScenarioError(f"'{units.format_time(at)}' is not after the row before, {units.format_time(before)}")
     overtake = given.get("overtake", False)
     if not isinstance(overtake, bool):
         raise ScenarioError(f"{overtake!r} is neither true nor false", path="overtake")
-    return TimedTable(rows, _period(rows, given.get("repeat", False)), overtake)
+    return TimedTable(rows, _period(rows, repeat, length), overtake)
 
 
 parse_rate_table = partial(parse_table, "rate")
@@ -108,11 +116,14 @@ def dump_table(format_value: Callable[[int], str], table: TimedTable | None) -> 
     return shown | ({"overtake": True} if table.overtake else {})
 
 
-def _period(rows: tuple[tuple[int, int], ...], repeat: Any) -> int | None:
-    """The period of a table; with ``true`` the last row lasts as long as the row before it."""
+def _period(rows: tuple[tuple[int, int], ...], repeat: Any, length: int | None) -> int | None:
+    """The period of a table; with ``true`` it is that of the recording, or the last row lasts as long as the row before
+    it."""
     if repeat is False:
         return None
     last = rows[-1][0]
+    if repeat is True and length is not None:
+        return length
     if repeat is True:
         if len(rows) < 2:
             raise ScenarioError('one row does not state a period; write for example repeat = "60 s"', path="repeat")
@@ -148,7 +159,7 @@ def _from_list(quantity: str, value: Any) -> tuple[tuple[int, int], ...]:
 def _from_file(quantity: str, name: Any) -> tuple[tuple[int, int], ...]:
     """The rows of a CSV or Parquet file with the columns ``time`` and ``quantity``."""
     if not isinstance(name, str):
-        raise ScenarioError(f"{units.shown(name)} is not the name of a .csv or .parquet file")
+        raise ScenarioError(f"{units.shown(name)} is not the name of a file")
     table = columns.read(name, MOST_ROWS)
     both = [columns.values(table, wanted, wanted, name) for wanted in ("time", quantity)]
     return tuple(zip(*both, strict=True))

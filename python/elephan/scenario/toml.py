@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
 
@@ -33,6 +34,8 @@ def _key(key: str) -> str:
 
 
 def _string(text: str) -> str:
+    if _PLAIN.fullmatch(text):  # most texts; a table over time has hundreds of thousands
+        return f'"{text}"'
     escaped = "".join(_ESCAPES.get(c, c if c.isprintable() else f"\\U{ord(c):08x}") for c in text)
     return f'"{escaped}"'
 

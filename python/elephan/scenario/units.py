@@ -429,7 +429,8 @@ def _spelled(amount: int, units: dict[str, int]) -> str:
     for unit, size in units.items():
         if amount >= size:
             name, factor = unit, size
-    return f"{plain_decimal(Decimal(amount) / factor)} {name}"
+    whole, rest = divmod(amount, factor)
+    return f"{whole} {name}" if rest == 0 else f"{plain_decimal(Decimal(amount) / factor)} {name}"
 
 
 _DECIMAL_TIMES = {unit: size for unit, size in TIME_UNITS.items() if unit not in ("min", "h")}
