@@ -27,6 +27,7 @@ from elephan.version import __version__ as __version__  # noqa: E402
 if TYPE_CHECKING:
     from elephan import design as design
     from elephan import evaluation as evaluation
+    from elephan import explanation as explanation
     from elephan import export as export
     from elephan import metrics as metrics
     from elephan import models as models
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from elephan.comparison import Comparison as Comparison
     from elephan.comparison import NothingObservedError as NothingObservedError
     from elephan.comparison import compare as compare
+    from elephan.explanation import Explanation as Explanation
+    from elephan.explanation import explain as explain
     from elephan.metrics import MetricError as MetricError
     from elephan.metrics.batch import batch as batch
     from elephan.runs import Cancelled as Cancelled
@@ -109,6 +112,7 @@ _HOMES = {
     "Delivery": "elephan._engine",
     "EngineDefectError": "elephan.backends",
     "EngineMissingError": "elephan.scenario.catalog",
+    "Explanation": "elephan.explanation",
     "Failure": "elephan.runs",
     "Grid": "elephan.runs",
     "Interrupted": "elephan.runs",
@@ -138,6 +142,7 @@ _HOMES = {
     "batch": "elephan.metrics.batch",
     "compare": "elephan.comparison",
     "evaluate": "elephan.suites",
+    "explain": "elephan.explanation",
     "grid": "elephan.runs",
     "run": "elephan.runs",
     "sweep": "elephan.runs",
@@ -146,6 +151,7 @@ _HOMES = {
 _PACKAGES = {
     "design": "elephan.design",
     "evaluation": "elephan.evaluation",
+    "explanation": "elephan.explanation",
     "export": "elephan.export",
     "metrics": "elephan.metrics",
     "models": "elephan.models",
@@ -168,6 +174,7 @@ __all__ = [
     "Delivery",
     "EngineDefectError",
     "EngineMissingError",
+    "Explanation",
     "Failure",
     "Grid",
     "Interrupted",
@@ -200,6 +207,8 @@ __all__ = [
     "design",
     "evaluate",
     "evaluation",
+    "explain",
+    "explanation",
     "export",
     "grid",
     "metrics",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import struct
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -133,3 +134,15 @@ def write(
 
 def datagrams() -> list[Packet]:
     return [stamped(link() / ip(True) / UDP(sport=1, dport=2) / Raw(b"x" * 100), i * 0.1) for i in range(5)]
+
+
+def flood(connections: int) -> bytes:
+    """A SYN of each of many connections, without scapy, which takes a second for a thousand packets."""
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    found = [head]
+    for number in range(connections):
+        address = struct.pack(">I", 0x0A000000 + number)
+        ip_header = b"\x45\0\0\x28\0\0\0\0\x40\x06\0\0" + address + b"\xc0\0\x02\x01"
+        tcp = struct.pack(">HHIIBBHHH", 1024, 80, number, 0, 0x50, 2, 512, 0, 0)
+        found.append(struct.pack("<IIII", number, 0, 40, 40) + ip_header + tcp)
+    return b"".join(found)

@@ -121,7 +121,7 @@ def test_a_capture_without_a_handshake_says_what_is_not_known(tmp_path: Path) ->
 def test_ports_that_are_used_again_are_another_connection(tmp_path: Path) -> None:
     second = transfer(isn=77, segments=30)
     for packet in second:
-        packet.time += 10
+        packet.time = float(packet.time) + 10
     found = open_capture(write(tmp_path / "two.pcap", [*transfer(), *second]))
     assert [(flow.number, flow.sent_bytes) for flow in found.flows] == [(2, 30 * MSS), (1, 20 * MSS)]
     check(read_connection(found, 1))

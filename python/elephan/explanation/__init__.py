@@ -1,10 +1,12 @@
 """From a capture to its path: what limited a flow, and when.
 
-from elephan.explanation import open_capture, read_connection
+import elephan
 
-connection = read_connection(open_capture("server.pcap"))
-connection.segments  # a Polars table: what the host A sent
-connection.acks  # what the host B acknowledged
+found = elephan.explain("server.pcap")
+found.text  # the answer in words
+found.limits.shares  # limits by their share of time, with their evidence
+found.connection.segments  # a Polars table: what the host A sent
+found.connection.acks  # what the host B acknowledged
 """
 
 from elephan.explanation.capture import Capture as Capture
@@ -16,8 +18,15 @@ from elephan.explanation.connection import Connection as Connection
 from elephan.explanation.connection import Flow as Flow
 from elephan.explanation.connection import Handshake as Handshake
 from elephan.explanation.connection import Position as Position
+from elephan.explanation.explaining import Explanation as Explanation
+from elephan.explanation.explaining import explain as explain
+from elephan.explanation.limits import find_limits as find_limits
 from elephan.explanation.results import AlgorithmFit as AlgorithmFit
+from elephan.explanation.results import Interval as Interval
+from elephan.explanation.results import Limit as Limit
+from elephan.explanation.results import Limits as Limits
 from elephan.explanation.results import Match as Match
 from elephan.explanation.results import PathDraw as PathDraw
 from elephan.explanation.results import PathFit as PathFit
 from elephan.explanation.results import Quantity as Quantity
+from elephan.explanation.results import Share as Share

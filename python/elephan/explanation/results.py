@@ -1,4 +1,4 @@
-"""The parts of an explanation: the path as a mechanism, and the algorithm of the sender.
+"""The parts of an explanation: limits, the path as a mechanism, and the algorithm of the sender.
 
 Each number has an interval, and a number that a capture cannot show says so, with the reason.
 """
@@ -7,11 +7,92 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from elephan.scenario import Scenario
+
+
+class Limit(StrEnum):
+    """Cause of a flow's rate."""
+
+    APPLICATION = "application"
+    RECEIVE_WINDOW = "receive window"
+    SEND_BUFFER = "send buffer"
+    SLOW_START = "slow start"
+    CONGESTION = "congestion"
+    RANDOM_LOSS = "random loss"
+    POLICER = "policer"
+    DELAYED_ACKS = "delayed ACKs"
+
+
+OF_PATH = (Limit.SLOW_START, Limit.CONGESTION, Limit.RANDOM_LOSS, Limit.POLICER)
+"""Limits that are the path's, or the sender's knowledge of it."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stretch of time with one limit.
+
+    Attributes:
+        start_s, end_s: its ends, from the first packet of the connection, s.
+        limit: what limits the flow.
+    """
+
+    start_s: float
+    end_s: float
+    limit: Limit
+
+
+@dataclass(frozen=True)
+class Share:
+    """A limit over the whole connection.
+
+    Attributes:
+        limit: what limits the flow.
+        fraction: share of the time from the first segment to the last packet.
+        evidence: what in the capture shows it.
+    """
+
+    limit: Limit
+    fraction: float
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a flow over time.
+
+    Attributes:
+        intervals: stretches of time, in order, without gaps.
+        shares: limits by their share of time, the largest first.
+        series: values of each interval, for figures and checks: ``SERIES`` of ``elephan.explanation.intervals``.
+    """
+
+    intervals: tuple[Interval, ...]
+    shares: tuple[Share, ...]
+    series: Mapping[str, NDArray[np.float64]]
+
+    @cached_property
+    def fractions(self) -> Mapping[Limit, float]:
+        """Shares of time by limit."""
+        return {share.limit: share.fraction for share in self.shares}
+
+    @property
+    def main(self) -> Limit:
+        """The limit of most of the time."""
+        return self.shares[0].limit
+
+    def at(self, time_s: float) -> Limit:
+        """The limit at a time."""
+        ends = [interval.end_s for interval in self.intervals]
+        return self.intervals[min(int(np.searchsorted(ends, time_s, side="right")), len(ends) - 1)].limit
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,88 @@
+"""The limit of a flow is found in captures whose scenario states it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from tests.explanation import captures
+
+import elephan
+from elephan import export
+from elephan.explanation import Explanation, Limit
+
+Make = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Captures of the simulator."""
+    made: dict[str, Path] = {}
+
+    def capture(at: Literal["sender", "receiver"] = "sender", **flow: Any) -> Path:
+        key = f"{at}{flow}"
+        if key not in made:
+            path = {name: flow.pop(name) for name in ("loss", "queue", "queue_burst") if name in flow}
+            scenario = elephan.Scenario.dumbbell(
+                [{"algorithm": "cubic", **flow}], rate="10 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="8 s",
+                stack=flow.get("stack", "linux"), **path,
+            )  # fmt: skip
+            run = elephan.run(scenario)
+            made[key] = tmp_path_factory.mktemp("captures") / "one.pcapng"
+            export.write_pcapng(run, export.events_of(run), made[key], at=at)
+        return made[key]
+
+    return capture
+
+
+def shares(path: Path) -> dict[Limit, float]:
+    return dict(elephan.explain(path).limits.fractions)
+
+
+@pytest.mark.parametrize("at", ["sender", "receiver"])
+def test_a_flow_with_enough_data_is_limited_by_the_path(at: str, make: Make) -> None:
+    assert shares(make(at))[Limit.CONGESTION] > 0.95
+
+
+@pytest.mark.parametrize("at", ["sender", "receiver"])
+def test_a_small_receive_window_is_the_limit(at: str, make: Make) -> None:
+    found = shares(make(at, stack={"base": "linux", "receive_window": "20 KB"}))
+    assert found[Limit.RECEIVE_WINDOW] > 0.9
+
+
+@pytest.mark.parametrize("at", ["sender", "receiver"])
+def test_an_application_below_the_path_is_the_limit(at: str, make: Make) -> None:
+    assert shares(make(at, application={"rate": "3 Mbit/s"}))[Limit.APPLICATION] > 0.9
+
+
+def test_pauses_of_an_application_are_found_where_they_are(make: Make) -> None:
+    writes = [{"at": f"{second} s", "size": "200 kB"} for second in (0, 2, 4, 6)]
+    limits = elephan.explain(make(application={"writes": writes})).limits
+    assert all(limits.at(second) is Limit.APPLICATION for second in (1.5, 3.5, 5.5))
+    assert all(limits.at(second) is not Limit.APPLICATION for second in (2.15, 4.15, 6.15))
+
+
+def test_random_losses_are_told_from_congestion(make: Make) -> None:
+    assert elephan.explain(make(loss=0.02)).limits.main is Limit.RANDOM_LOSS
+
+
+def test_a_short_connection_has_one_limit(tmp_path: Path) -> None:
+    found = elephan.explain(captures.write(tmp_path / "one.pcap", captures.transfer(segments=4)))
+    assert sum(share.fraction for share in found.limits.shares) == pytest.approx(1)
+    assert found.limits.intervals[0].start_s <= 0.0502
+
+
+def test_intervals_have_no_gaps_and_shares_add_up(make: Make) -> None:
+    found = elephan.explain(make())
+    ends = [interval.end_s for interval in found.limits.intervals]
+    assert [interval.start_s for interval in found.limits.intervals[1:]] == ends[:-1]
+    assert sum(found.limits.fractions.values()) == pytest.approx(1)
+
+
+def test_the_document_and_the_answer_name_no_host(make: Make) -> None:
+    found: Explanation = elephan.explain(make())
+    text = str(found.document())
+    assert not any(address in text for (address, _) in found.connection.flow.hosts)
+    assert found.text.startswith("A sent ")
