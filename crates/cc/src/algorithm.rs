@@ -7,6 +7,7 @@
 use std::any::Any;
 
 use crate::ack::Ack;
+use crate::draws::Draws;
 use crate::event::Event;
 use crate::observe::Observe;
 use crate::router::{Request, Router};
@@ -109,6 +110,11 @@ pub trait Algorithm: Observe {
     /// [`Event::Congestion`] with [`Cause::Ecn`](crate::Cause::Ecn); only with [`Needs::reductions`].
     fn takes_reduction(&mut self) -> bool {
         false
+    }
+    /// Random numbers of an algorithm that draws some. A replay of a capture replaces them, since those of the captured
+    /// sender are unknown.
+    fn draws(&mut self) -> Option<&mut Draws> {
+        None
     }
     /// Congestion header of a segment that is about to leave. `limited` is true if the window, and not the application
     /// or the receiver, ended the last transmission. Only with [`Router::Xcp`].

@@ -543,6 +543,9 @@ impl Algorithm for Bbr {
             ..Needs::default()
         }
     }
+    fn draws(&mut self) -> Option<&mut Draws> {
+        Some(&mut self.s.draws)
+    }
 
     #[inline]
     fn window(&self) -> f64 {

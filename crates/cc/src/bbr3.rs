@@ -460,6 +460,9 @@ impl Algorithm for Bbr3 {
     fn needs(&self) -> Needs {
         Needs { delivery: true, losses: true, pacing: true, own_recovery: true, ..Needs::default() }
     }
+    fn draws(&mut self) -> Option<&mut Draws> {
+        Some(&mut self.s.draws)
+    }
 
     #[inline]
     fn window(&self) -> f64 {

@@ -465,6 +465,9 @@ impl Algorithm for Cdg {
             _ => {}
         }
     }
+    fn draws(&mut self) -> Option<&mut Draws> {
+        Some(self.module.as_mut().map_or(&mut self.draws, |module| module.draws()))
+    }
 
     fn needs(&self) -> Needs {
         let is_module = self.module.is_some();

@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::ack::Ack;
 use crate::algorithm::{Algorithm, Needs};
+use crate::draws::Draws;
 use crate::event::Event;
 use crate::observe::{Observe, Observer};
 use crate::param::{BuildError, Entry, Settings, Value};
@@ -190,6 +191,9 @@ impl Algorithm for Controller {
     }
     fn needs(&self) -> Needs {
         each!(self, a => a.needs())
+    }
+    fn draws(&mut self) -> Option<&mut Draws> {
+        each!(self, a => a.draws())
     }
     fn request(&mut self, limited: bool) -> Request {
         each!(self, a => a.request(limited))

@@ -503,6 +503,9 @@ impl Algorithm for Vivace {
             ..Needs::default()
         }
     }
+    fn draws(&mut self) -> Option<&mut Draws> {
+        Some(&mut self.s.draws)
+    }
 
     #[inline]
     fn window(&self) -> f64 {

@@ -13,6 +13,7 @@ mod numbers;
 mod own;
 mod pace;
 mod parameters;
+mod replay;
 mod saved;
 
 use std::collections::BTreeMap;
@@ -354,6 +355,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<environments::Environments>()?;
     module.add_function(wrap_pyfunction!(environments::step_names, module)?)?;
     module.add_class::<numbers::Numbers>()?;
+    module.add_class::<replay::Replay>()?;
     module.add("UndefinedError", module.py().get_type::<numbers::UndefinedError>())?;
     module.add_class::<callbacks::PyAck>()?;
     module.add_class::<callbacks::PyDelivery>()?;

@@ -99,6 +99,11 @@ impl Module {
         }
     }
 
+    /// The module's random numbers.
+    pub(super) fn draws(&mut self) -> &mut Draws {
+        &mut self.draws
+    }
+
     /// Begins with a window of `window` segments. The RTT of the handshake, s, is the first sample, since the module's
     /// `init` keeps what the acknowledgement of the SYN has brought. It is smaller than those of segments, which are larger
     /// than a SYN.

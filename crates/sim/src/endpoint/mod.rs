@@ -12,6 +12,7 @@ mod linux;
 mod read;
 mod receiver;
 mod recovery;
+pub mod replay;
 mod reported;
 mod rtt;
 mod scoreboard;

@@ -435,6 +435,18 @@ impl Scoreboard {
         self.sacked.bits().nth_highest(n, self.una, self.sacked.top().max(self.una))
     }
 
+    /// Lost segments that are not retransmitted yet.
+    #[must_use]
+    pub fn unrepaired(&self) -> u32 {
+        self.lost_count - self.resent_count
+    }
+
+    /// True if this segment is lost and not retransmitted yet.
+    #[must_use]
+    pub fn is_unrepaired(&self, segment: u32) -> bool {
+        self.lost_count > 0 && self.lost.get(segment) && !self.resent.get(segment)
+    }
+
     /// True if a lost segment is not retransmitted yet.
     #[must_use]
     #[inline]

@@ -20,6 +20,7 @@ mod path;
 mod phase;
 mod properties;
 mod queues;
+mod replay;
 mod routers;
 mod traffic;
 mod trains;

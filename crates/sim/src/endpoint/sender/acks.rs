@@ -44,7 +44,7 @@ pub struct Report {
 
 impl Sender {
     #[inline(always)]
-    pub(super) fn on_ack(&mut self, packet: &Packet, out: &mut impl Outlet) {
+    pub(in crate::endpoint) fn on_ack(&mut self, packet: &Packet, out: &mut impl Outlet) {
         assert!(packet.at >= self.now, "a sender's clock went back");
         self.now = packet.at;
         self.stats.totals.acks += 1;
@@ -215,7 +215,7 @@ impl Sender {
         self.reduce_if_asked(now);
         self.restart_timer(packet, &report);
         self.transmit(now, out);
-        if self.repair.sends_new() {
+        if self.repair.sends_new() && !self.is_led {
             self.after_new_data(now, out);
         }
     }

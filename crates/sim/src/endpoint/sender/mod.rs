@@ -16,6 +16,7 @@ mod core;
 mod expiry;
 mod handshake;
 mod host;
+mod led;
 mod log;
 mod loss;
 mod marks;

@@ -82,7 +82,7 @@ impl Sender {
     }
 
     /// Handles the timer of RACK's reordering window: segments that were overtaken for the whole window are lost.
-    pub(super) fn give_up_waiting(&mut self, now: Time, out: &mut impl Outlet) {
+    pub(in crate::endpoint) fn give_up_waiting(&mut self, now: Time, out: &mut impl Outlet) {
         self.by_timer = true;
         if self.detect(now) {
             self.repair_after_waiting(now, out);
@@ -215,7 +215,7 @@ impl Sender {
 
     /// Handles a retransmission timeout (RFC 6298 section 5): all segments are lost, except those of the last RTT under
     /// RACK. The lowest segment is retransmitted first.
-    pub(super) fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
+    pub(in crate::endpoint) fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         self.stats.totals.timeouts += 1;
         let mut signal = self.signal(now, Cause::Loss);
         if self.rules.linux && self.repair.is_open() && self.board.sacked() >= self.stack.dup_threshold {

@@ -92,7 +92,7 @@ pub enum Expiry {
 }
 
 impl Timers {
-    read!(next: Time);
+    read!(next: Time, reordering_due: Time);
 
     /// Timers of a sender that has nothing outstanding, and whose first event is at `next`.
     pub fn new(stack: &StackSpec, clock: Interrupts, next: Time) -> Self {
@@ -308,6 +308,11 @@ impl Timers {
         if una >= self.probed {
             self.probed = 0;
         }
+    }
+
+    /// True if no tail loss probe waits for its ACK.
+    pub fn has_no_probe(&self) -> bool {
+        self.probed == 0
     }
 
     /// Forgets the last probe.

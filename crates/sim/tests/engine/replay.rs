@@ -1,0 +1,126 @@
+//! Replays: a sender follows a capture of itself, and senders of other algorithms depart from it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use elephan_sim::endpoint::replay::{Acked, Departed, Event, Followed, Script, follow};
+use elephan_sim::events::{Kind, Log, NONE};
+use elephan_sim::packet::flag;
+use elephan_sim::spec::{EventsSpec, FlowSpec, StackSpec};
+use elephan_sim::{Engine, Spec, Time};
+
+const MS: u64 = Time::MILLISECOND.0;
+
+/// A capture at the sender of a flow over 10 Mbit/s and 40 ms, with a buffer of 30 packets.
+fn captured(algorithm: &str) -> Script {
+    let mut spec = Spec::dumbbell(10_000_000, Time(40 * MS), 30, Time(15_000 * MS), &[algorithm]);
+    spec.events = Some(EventsSpec { limit: 1_000_000, from_ps: 0, to_ps: None });
+    let handshake = spec.flows[0].handshake(&spec.links, Time::ZERO).expect("the stack makes one").rtt;
+    let stack = StackSpec::clone(&spec.flows[0].stack);
+    let outcome = Engine::new(spec).expect("the spec is right").run(|_| true).expect("it runs");
+    let log = outcome.events.expect("the spec asks for it");
+    script(&log, handshake, stack)
+}
+
+fn script(log: &Log, handshake: Time, stack: StackSpec) -> Script {
+    let (mut events, mut next, mut start) = (Vec::new(), 0, None);
+    let mut resent = BTreeMap::new();
+    for row in &log.rows {
+        match row.kind {
+            Kind::Sent => {
+                start.get_or_insert(row.at);
+                if row.segment < next {
+                    resent.insert(row.at, row.segment);
+                }
+                next = next.max(row.segment + 1);
+                let again = row.segment + 1 < next;
+                match events.last_mut() {
+                    Some(Event::Departed(last)) if last.at == row.at && last.past == row.segment && !again => {
+                        last.past += 1;
+                    }
+                    _ => {
+                        events.push(Event::Departed(Departed { at: row.at, first: row.segment, past: row.segment + 1 }))
+                    }
+                }
+            }
+            Kind::Acked => {
+                let sack = (row.sack != NONE).then(|| log.sacks[row.sack as usize]).unwrap_or_default();
+                let is_of_resent = row.flags & flag::RETRANSMIT != 0;
+                let newest = if sack.count > 0 { sack.blocks[0].1 } else { row.segment };
+                let trigger = resent.get(&row.stamp).copied().filter(|_| is_of_resent);
+                events.push(Event::Acked(Acked {
+                    at: row.at,
+                    cumulative: row.segment,
+                    blocks: sack.blocks,
+                    count: sack.count,
+                    trigger: trigger.unwrap_or(newest.saturating_sub(1)),
+                    stamp: row.stamp,
+                    is_of_resent,
+                    window: u32::MAX,
+                    ..Acked::default()
+                }));
+            }
+            _ => {}
+        }
+    }
+    Script { stack, handshake, start: start.expect("something was sent"), events, segments: next }
+}
+
+fn controller(algorithm: &str) -> elephan_cc::Controller {
+    elephan_cc::build(algorithm, &BTreeMap::new()).expect("it is in the registry")
+}
+
+/// Fraction of the segments that leave when the algorithm lets them, within `tolerance`.
+fn agreement(script: &Script, algorithm: &str, tolerance: Time) -> f64 {
+    let Followed { allowed, .. } = follow(script, controller(algorithm));
+    let mut sent = vec![Time::NEVER; script.segments as usize];
+    for event in &script.events {
+        if let Event::Departed(departed) = event {
+            for segment in departed.first..departed.past {
+                let first = &mut sent[segment as usize];
+                *first = (*first).min(departed.at);
+            }
+        }
+    }
+    let within = |(allowed, sent): (&Time, &Time)| allowed.0.abs_diff(sent.0) <= tolerance.0;
+    allowed.iter().zip(&sent).filter(|&pair| within(pair)).count() as f64 / sent.len() as f64
+}
+
+#[test]
+fn a_sender_follows_its_own_capture() {
+    for algorithm in ["reno:linux", "cubic:linux", "htcp:linux", "bic:linux", "vegas:linux", "westwood:linux", "copa"] {
+        let share = agreement(&captured(algorithm), algorithm, Time(MS));
+        assert!(share > 0.98, "{algorithm}: {share}");
+    }
+}
+
+#[test]
+fn another_algorithm_departs_from_the_capture() {
+    let script = captured("cubic:linux");
+    for algorithm in ["reno:linux", "htcp:linux", "bic:linux", "vegas:linux", "bbr:linux", "copa"] {
+        let share = agreement(&script, algorithm, Time(MS));
+        assert!(share < 0.9, "{algorithm}: {share}");
+    }
+}
+
+#[test]
+fn a_capture_that_lacks_packets_is_followed() {
+    let mut script = captured("cubic:linux");
+    let mut number = 0;
+    script.events.retain(|_| {
+        number += 1;
+        number % 7 != 0
+    });
+    let followed = follow(&script, controller("cubic:linux"));
+    assert_eq!(followed.allowed.len(), script.segments as usize);
+}
+
+#[test]
+fn an_empty_capture_has_the_first_window() {
+    let flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
+    let stack = StackSpec::clone(&Arc::clone(&flow.stack));
+    let script = Script { stack, handshake: Time(MS), start: Time(MS), events: Vec::new(), segments: 12 };
+    let followed = follow(&script, controller("reno"));
+    assert_eq!(followed.allowed.iter().filter(|&&at| at == Time(MS)).count(), 10);
+    assert_eq!((followed.window, followed.in_flight), (vec![10], vec![0]));
+}
