@@ -15,6 +15,7 @@ use elephan_cc::{Algorithm, Controller};
 
 use super::boundary::{End, Outlet};
 use super::sender::Sender;
+use super::sender::timer::Probe;
 use crate::packet::{FlowId, Packet, flag};
 use crate::sidecar::{SackEntry, Sidecar};
 use crate::spec::{FlowSpec, Handshake, Spec, StackSpec};
@@ -234,6 +235,8 @@ struct Follower {
     out: Nowhere,
     /// Segment after the last one that the receive window allows.
     receivable: u32,
+    /// The receive window of the last ACK.
+    window: u32,
     /// Segment after the last one that the algorithm allows.
     allowed: u32,
     followed: Followed,
@@ -258,6 +261,7 @@ impl Follower {
             sender,
             out: Nowhere::default(),
             receivable: u32::MAX,
+            window: u32::MAX,
             allowed: 0,
             followed: Followed::default(),
             first: 0,
@@ -320,6 +324,8 @@ impl Follower {
         self.sender.settle_new_data();
         let next = self.sender.next;
         self.receivable = ack.cumulative.saturating_add(ack.window);
+        self.sender.announced.tell_larger(ack.window > self.window);
+        self.window = ack.window;
         let mut flags = flag::ACK;
         flags |= if ack.is_of_resent { flag::RETRANSMIT } else { 0 } | if ack.echoes { flag::ECE } else { 0 };
         let mut extra = ack.owd;
@@ -355,6 +361,11 @@ impl Follower {
         // Segments that left together waited for the last of them, and for the pacing of the burst before.
         let is_paced = self.sender.pace.is_active() && self.sender.socket(sent.first).rate().is_some();
         let paced = if is_paced { self.sender.pace.next() } else { Time::ZERO };
+        if sent.first >= self.allowed && self.is_probe(&sent) {
+            // A tail loss probe leaves although the window does not allow it.
+            self.allow(sent.at, sent.past);
+            self.sender.timers.on_probe(sent.past, Probe::New);
+        }
         let of = |segment: u32| segment.saturating_sub(self.first) as usize;
         if let Some(together) = self.followed.allowed.get_mut(of(sent.first)..of(sent.past.min(self.allowed))) {
             let latest = together.iter().copied().fold(paced, Time::max);
@@ -401,6 +412,20 @@ impl Follower {
         let taken = in_flight + sender.board.unrepaired();
         let past = (sender.next + window).saturating_sub(taken).min(self.receivable.max(sender.next));
         self.allowed = self.allowed.min(past.max(sender.next));
+        self.allow(now, past);
+        self.followed.at.push(now);
+        self.followed.window.push(window);
+        self.followed.in_flight.push(in_flight);
+    }
+
+    /// True if these new segments are a tail loss probe: one segment after a silence of a round trip.
+    fn is_probe(&self, sent: &Departed) -> bool {
+        let silent_since = self.sender.pace.last();
+        sent.past - sent.first == 1 && sent.at.since(silent_since) > self.sender.rtt.smoothed()
+    }
+
+    /// Records that the segments below `past` are allowed from `now` on.
+    fn allow(&mut self, now: Time, past: u32) {
         let last = past.min(self.segments);
         for segment in self.allowed.max(self.first)..last {
             let place = (segment - self.first) as usize;
@@ -410,8 +435,5 @@ impl Follower {
             self.followed.allowed[place] = now;
         }
         self.allowed = self.allowed.max(last);
-        self.followed.at.push(now);
-        self.followed.window.push(window);
-        self.followed.in_flight.push(in_flight);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use elephan_sim::endpoint::replay::{Acked, Departed, Event, Followed, Script, follow};
-use elephan_sim::events::{Kind, Log, NONE};
+use elephan_sim::events::{Kind, Log};
 use elephan_sim::packet::flag;
 use elephan_sim::spec::{EventsSpec, FlowSpec, StackSpec};
 use elephan_sim::{Engine, Spec, Time};
@@ -44,7 +44,7 @@ fn script(log: &Log, handshake: Time, stack: StackSpec) -> Script {
                 }
             }
             Kind::Acked => {
-                let sack = (row.sack != NONE).then(|| log.sacks[row.sack as usize]).unwrap_or_default();
+                let sack = log.sacks.get(row.sack as usize).copied().unwrap_or_default();
                 let is_of_resent = row.flags & flag::RETRANSMIT != 0;
                 let newest = if sack.count > 0 { sack.blocks[0].1 } else { row.segment };
                 let trigger = resent.get(&row.stamp).copied().filter(|_| is_of_resent);

@@ -46,6 +46,8 @@ pub struct Announced {
     splits: bool,
     /// The part that is not yet acknowledged; there is at most one (`tcp_minshall_check`).
     part: Option<Part>,
+    /// True if a capture tells that the latest ACK announces a larger window.
+    is_told_larger: bool,
     /// The segment of the part, which is compared with every segment that is sent; [`NO_PART`] without a part.
     short: u32,
 }
@@ -71,6 +73,7 @@ impl Announced {
             rest: 0,
             splits: false,
             part: None,
+            is_told_larger: false,
             short: NO_PART,
         };
         if is_linux && stack.reads_at_once {
@@ -92,6 +95,11 @@ impl Announced {
         this
     }
 
+    /// Takes from a capture whether the next ACK announces a larger window.
+    pub fn tell_larger(&mut self, is_larger: bool) {
+        self.is_told_larger = is_larger;
+    }
+
     /// Takes the window that an ACK states, if the receiver keeps a window by rules of its own.
     pub fn state(&mut self, window: u32) {
         self.window = window;
@@ -109,7 +117,7 @@ impl Announced {
     #[inline(always)]
     pub fn on_ack(&mut self, una: u32, cumulative: u32) -> bool {
         if self.acks == 0 && self.part.is_none() {
-            return false;
+            return self.is_told_larger;
         }
         self.update(una, cumulative)
     }

@@ -25,7 +25,7 @@ mod plain;
 mod recover;
 pub(super) mod repair;
 mod shortcut;
-mod timer;
+pub(super) mod timer;
 mod trains;
 pub(super) mod transmit;
 mod transmit_trains;
