@@ -60,7 +60,7 @@ class Environments:
 def step_names() -> tuple[list[str], list[str]]: ...
 @final
 class Replay:
-    """What a capture shows of a connection, ready for replays."""
+    """A connection of a capture, ready for replays."""
 
     def __init__(
         self, events: object, stack_json: str, handshake_ps: int, start_ps: int, segments: int, phase_ps: int

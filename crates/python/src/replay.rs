@@ -24,7 +24,7 @@ const ACKED: u8 = 0;
 const OF_RESENT: u8 = 1;
 const ECHO: u8 = 2;
 
-/// What a capture shows of a connection, ready for replays.
+/// A connection of a capture, ready for replays.
 #[pyclass]
 pub struct Replay {
     script: Script,

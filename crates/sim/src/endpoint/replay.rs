@@ -79,7 +79,7 @@ impl Event {
     }
 }
 
-/// What a capture shows of one connection, as its sender saw it.
+/// Connection of a capture, as its sender saw it.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// Transport of the captured host.
@@ -94,7 +94,7 @@ pub struct Script {
     pub segments: u32,
 }
 
-/// What an algorithm would have done.
+/// Transmissions that an algorithm allows.
 #[derive(Clone, Debug, Default)]
 pub struct Followed {
     /// Time from which the algorithm lets each segment leave; [`Time::NEVER`] if it never does.
@@ -199,7 +199,7 @@ struct Branch {
     piece: Option<usize>,
 }
 
-/// What a sender did in a stretch, and the piece before it.
+/// Record of a sender in a stretch, and the piece before it.
 struct Piece {
     followed: Followed,
     before: Option<usize>,

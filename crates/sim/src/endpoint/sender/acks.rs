@@ -215,7 +215,7 @@ impl Sender {
         self.reduce_if_asked(now);
         self.restart_timer(packet, &report);
         self.transmit(now, out);
-        if self.repair.sends_new() && !self.is_led {
+        if self.repair.sends_new() && !self.trains.are_led {
             self.after_new_data(now, out);
         }
     }

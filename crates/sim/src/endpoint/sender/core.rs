@@ -93,8 +93,6 @@ pub struct Sender {
     /// Window at which each outstanding segment was sent, for algorithms that need it.
     pub(in crate::endpoint) sent_window: SegmentRing<f32>,
     pub(in crate::endpoint) trains: Trains,
-    /// True if a capture decides what is sent and when.
-    pub(in crate::endpoint) is_led: bool,
     /// Send time of the segment that the latest ACK echoes; only with [`Needs::one_way_delay`].
     pub(in crate::endpoint) echoed: Time,
 }
@@ -156,7 +154,6 @@ impl Sender {
             log: None,
             sent_window: SegmentRing::new(),
             trains: Trains::default(),
-            is_led: false,
             echoed: Time::ZERO,
             needs,
             algorithm,

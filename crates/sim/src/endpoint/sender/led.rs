@@ -9,7 +9,7 @@ use crate::time::Time;
 impl Sender {
     /// Begins as a sender that is led by a capture.
     pub(in crate::endpoint) fn begin_led(&mut self, now: Time, out: &mut impl Outlet) {
-        self.is_led = true;
+        self.trains.are_led = true;
         self.now = now;
         let window = self.stack.initial_window;
         self.begin(now, window, out);

@@ -20,11 +20,13 @@ pub struct Trains {
     since: Time,
     /// Share of the usual length of a train, which doubles each round trip after a recovery.
     pub(super) share: f64,
+    /// True if a capture decides what is sent and when, and not the sender.
+    pub(super) are_led: bool,
 }
 
 impl Default for Trains {
     fn default() -> Self {
-        Self { longest: 1, since: Time::NEVER, share: 1.0 }
+        Self { longest: 1, since: Time::NEVER, share: 1.0, are_led: false }
     }
 }
 

@@ -31,7 +31,7 @@ impl Sender {
     #[cfg_attr(target_arch = "wasm32", inline(never))]
     #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(in crate::endpoint) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
-        if self.is_led {
+        if self.trains.are_led {
             self.look_at_limits();
         } else if self.trains.are_allowed() {
             self.transmit_in_trains(now, out);
