@@ -12,6 +12,7 @@ from tests.explanation import captures
 import elephan
 from elephan import export
 from elephan.explanation import Explanation, Limit
+from elephan.explanation.reporting import explanation_report
 
 Make = Callable[..., Path]
 
@@ -86,3 +87,12 @@ def test_the_document_and_the_answer_name_no_host(make: Make) -> None:
     text = str(found.document())
     assert not any(address in text for (address, _) in found.connection.flow.hosts)
     assert found.text.startswith("A sent ")
+
+
+def test_the_page_draws_the_flow_and_names_no_host_and_no_file(make: Make, tmp_path: Path) -> None:
+    found = elephan.explain(make())
+    page = explanation_report(found, tmp_path).read_text(encoding="utf-8")
+    hosts = [address for address, _ in found.connection.flow.hosts]
+    assert not any(text in page for text in (*hosts, found.capture.path.name))
+    assert found.text.split(".")[0] in page
+    assert '"edge of the receive window"' in page

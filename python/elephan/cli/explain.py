@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elephan.cli import common
+from elephan.cli import common, targets
 
 if TYPE_CHECKING:
     from elephan.explanation import Explanation
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     help="Number of the connection, from the list. [default: the one with the most data]",
 )  # fmt: skip
 @click.option("--addresses", is_flag=True, help="Show the hosts' addresses in the list of connections.")
+@click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Write a report there.")
 @common.json_option
-def command(file: str, number: int | None, addresses: bool, as_json: bool) -> None:
+def command(file: str, number: int | None, addresses: bool, out: str | None, as_json: bool) -> None:
     """Explain what limited a flow of a capture, and when.
 
     FILE is a capture in pcap or pcapng, also in gzip or zstd, from the sender, the receiver or between them; 128 bytes
@@ -30,11 +31,18 @@ def command(file: str, number: int | None, addresses: bool, as_json: bool) -> No
     from elephan.explanation import explain
 
     found = explain(file, flow=number)
+    page = None
+    if out is not None:
+        from elephan.explanation.reporting import explanation_report
+
+        page = explanation_report(found, out)
     if as_json:
-        common.print_json(found.document())
+        common.print_json(found.document() | ({} if page is None else {"report": str(page)}))
         return
     common.say(found.text)
     print_explanation(found, addresses=addresses)
+    if page is not None:
+        common.say(str(page))
 
 
 def print_explanation(found: Explanation, *, addresses: bool) -> None:
@@ -50,7 +58,8 @@ def print_explanation(found: Explanation, *, addresses: bool) -> None:
 
 
 def _print_flows(flows: tuple[Flow, ...], chosen: int, *, addresses: bool) -> None:
-    from elephan.explanation.explaining import MOST_LISTED, size
+    from elephan.explanation.explaining import MOST_LISTED
+    from elephan.explanation.wording import size
 
     header = ["flow", "sent", "packets", "start s", "duration s", *(["A", "B"] if addresses else [])]
     rows = []

@@ -9,13 +9,12 @@ from typing import Any
 from elephan.explanation.capture import Capture, open_capture, read_connection
 from elephan.explanation.connection import Connection, Flow
 from elephan.explanation.limits import find_limits
-from elephan.explanation.results import OF_PATH, Limit, Limits
+from elephan.explanation.results import Limits
+from elephan.explanation.wording import limits_words
 
 MOST_LISTED = 12
 """Most connections in an answer; ``flows`` of the capture has all."""
 _MOST_INTERVALS = 200
-_LITTLE = 0.02
-"""Smallest share of time that the first sentence names."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,9 @@ class Explanation:
     @property
     def text(self) -> str:
         """The answer in words: one paragraph."""
-        return " ".join(_sentences(self))
+        return limits_words(
+            self.limits, goodput_bps=self.goodput_bps, rtt_s=self.rtt_s, duration_s=self.connection.duration_s
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -119,59 +120,3 @@ def _listed(flow: Flow) -> dict[str, Any]:
         "duration_s": flow.duration_s,
         "handshake": flow.opened,
     }
-
-
-CAUSES = {
-    Limit.APPLICATION: "the application on A, which had no more data to send",
-    Limit.RECEIVE_WINDOW: "B's receive window",
-    Limit.SEND_BUFFER: "A's send buffer, or another fixed window of A",
-    Limit.SLOW_START: "slow start",
-    Limit.CONGESTION: "the path, by congestion",
-    Limit.RANDOM_LOSS: "the path, by losses that no queue announces",
-    Limit.POLICER: "the path, by a policer",
-    Limit.DELAYED_ACKS: "B's delayed acknowledgments",
-}
-REMEDIES = {
-    Limit.APPLICATION: "Another algorithm would change little.",
-    Limit.RECEIVE_WINDOW: "A larger receive buffer on B would help (tcp_rmem), and another algorithm would not.",
-    Limit.SEND_BUFFER: "A larger send buffer on A would help (tcp_wmem, SO_SNDBUF), and another algorithm hardly.",
-    Limit.DELAYED_ACKS: "Larger writes, or B's quick acknowledgments, would help.",
-}
-
-
-def _sentences(found: Explanation) -> list[str]:
-    flow, limits = found.connection.flow, found.limits
-    acked = found.goodput_bps * (limits.intervals[-1].end_s - limits.intervals[0].start_s) / 8
-    sentences = [
-        f"A sent {size(acked)} to B in {flow.duration_s:.3g} s: {rate(found.goodput_bps)} over a path with a round "
-        f"trip of at least {1e3 * found.rtt_s:.3g} ms."
-    ]
-    named = [share for share in limits.shares if share.fraction >= _LITTLE]
-    first = limits.shares[0]
-    rest = ", ".join(f"{CAUSES[share.limit]} ({100 * share.fraction:.0f} %)" for share in named[1:])
-    sentences.append(
-        f"It was limited by {CAUSES[first.limit]}, in {100 * first.fraction:.0f} % of the time"
-        + (f", then by {rest}." if rest else ".")
-    )
-    sentences.append(f"{first.evidence[:1].upper()}{first.evidence[1:]}.")
-    if first.limit in REMEDIES:
-        sentences.append(REMEDIES[first.limit])
-    elif sum(limits.fractions.get(limit, 0.0) for limit in OF_PATH) > 0.5:
-        sentences.append("Whether another algorithm would do better depends on the path.")
-    return sentences
-
-
-def size(number: float) -> str:
-    """A size with its unit."""
-    for least, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if number >= least:
-            return f"{number / least:.3g} {unit}"
-    return f"{number:.0f} bytes"
-
-
-def rate(bps: float) -> str:
-    """A rate with its unit."""
-    for least, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
-        if bps >= least:
-            return f"{bps / least:.3g} {unit}"
-    return f"{bps:.0f} bit/s"

@@ -1,0 +1,185 @@
+"""Simulations on the path of a capture: the check of the fit, and what other algorithms would have done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from elephan.explanation.results import Limit, Limits, PathDraw, PathFit
+from elephan.scenario.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
+    from elephan.scenario import Scenario
+
+DURATION_S = 30.0
+"""Longest simulated time of the check and of a prediction."""
+LEAST_DURATION_S = 5.0
+DRAWS = 12
+"""Paths from the joint interval on which each algorithm runs."""
+POOR = 0.2
+"""Distance from which a fit is called poor."""
+_METRICS = ("goodput_mbps", "rtt_mean_ms", "rtt_p95_ms", "retransmit_rate")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A number of the capture and of the simulated flow."""
+
+    title: str
+    unit: str
+    captured: float
+    simulated: float
+
+    @property
+    def difference(self) -> float:
+        """Difference relative to the capture."""
+        return abs(self.simulated - self.captured) / abs(self.captured) if self.captured else abs(self.simulated)
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """The fitted path with the named algorithm, simulated and laid over the capture.
+
+    Attributes:
+        algorithm: the simulated algorithm.
+        rows: numbers of both.
+        distance: largest relative difference of goodput, mean round trip and 95th percentile of the round trip.
+        run: the simulation.
+    """
+
+    algorithm: str
+    rows: tuple[Comparison, ...]
+    distance: float
+    run: Run
+
+    @property
+    def is_poor(self) -> bool:
+        """The simulation does not give the numbers of the capture."""
+        return self.distance > POOR
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Numbers of an algorithm on the fitted path, with the intervals that the path's uncertainty gives.
+
+    Attributes:
+        algorithm: the algorithm.
+        means: mean over the paths, by metric.
+        low, high: 2.5th and 97.5th percentile over the paths, by metric.
+        paths: number of paths.
+    """
+
+    algorithm: str
+    means: Mapping[str, float]
+    low: Mapping[str, float]
+    high: Mapping[str, float]
+    paths: int
+
+
+def duration_of(limits: Limits) -> float:
+    """Simulated time for a capture, s."""
+    captured = limits.intervals[-1].end_s - limits.intervals[0].start_s
+    return float(np.clip(round(captured, 1), LEAST_DURATION_S, DURATION_S))
+
+
+def check_model(fit: PathFit, algorithm: str, limits: Limits) -> ModelCheck:
+    """Simulate the fitted path with an algorithm, and compare it with the capture while the path limits the flow.
+
+    Raises:
+        RunError: the simulation failed.
+    """
+    from elephan.runs import run as simulate
+
+    duration_s = duration_of(limits)
+    run = simulate(fit.scenario(algorithm, duration_s=duration_s))
+    values, steady = limits.series, _steady(limits)
+    summary = run.summary()["flows"][0]
+    rtts = np.nanmean([values["rtt_min_s"][steady], values["rtt_max_s"][steady]], axis=0)
+    captured = {
+        "goodput_mbps": float(np.mean(values["goodput_bps"][steady])) / 1e6,
+        "rtt_mean_ms": float(np.nanmean(rtts)) * 1e3,
+    }
+    rows = (
+        Comparison("goodput", "Mbit/s", captured["goodput_mbps"], float(summary["goodput_mbps"])),
+        Comparison("mean round trip", "ms", captured["rtt_mean_ms"], float(summary["rtt_mean_ms"])),
+    )
+    return ModelCheck(algorithm, rows, max(row.difference for row in rows), run)
+
+
+def _steady(limits: Limits) -> Any:
+    """Intervals in the second half of the capture that the path limits, or all if there are none."""
+    times = limits.series["time_s"]
+    of_path = np.array([limits.at(time_s) in (Limit.CONGESTION, Limit.RANDOM_LOSS, Limit.POLICER) for time_s in times])
+    late = times > (times[0] + times[-1]) / 2
+    known = np.isfinite(limits.series["rtt_max_s"])
+    for chosen in (of_path & late & known, of_path & known, known):
+        if chosen.any():
+            return chosen
+    raise ScenarioError("no acknowledgment shows a round trip, so there is nothing to compare a simulation with")
+
+
+def predict(
+    fit: PathFit, algorithms: Sequence[str], limits: Limits, *, changes: Mapping[str, Any] | None = None,
+    draws: int = DRAWS, jobs: int | None = None,
+) -> tuple[Prediction, ...]:  # fmt: skip
+    """Numbers of algorithms on the fitted path, over draws from its joint interval.
+
+    Args:
+        fit: the path.
+        algorithms: names, with presets where wanted.
+        limits: limits of the captured flow, for its duration.
+        changes: fields of the bottleneck that differ from the fitted ones: ``buffer``, ``queue``, ``rate``, ``rtt``.
+        draws: number of paths.
+        jobs: number of simultaneous runs.
+
+    Raises:
+        ScenarioError: a name or a quantity is wrong.
+    """
+    from elephan.metrics.batch import batch
+
+    paths: tuple[PathDraw, ...] = fit.draws[:draws] or (fit.best,)
+    stated = dict(changes or {})
+    found = []
+    for algorithm in algorithms:
+        base: Scenario = fit.scenario(algorithm, duration_s=duration_of(limits), **stated)
+        rows = [_fields(path, stated) for path in paths]
+        table = batch(base, rows, list(_METRICS), jobs=jobs, progress=False)
+        failed = [why for why in table["why"].to_list() if why] if "why" in table.columns else []
+        columns = {name: _column(table, name) for name in _METRICS}
+        if not np.isfinite(columns["goodput_mbps"]).any():
+            raise ScenarioError(f"{algorithm} cannot be predicted: {failed[0] if failed else 'no run ended'}")
+        found.append(
+            Prediction(
+                algorithm,
+                {name: float(np.nanmean(values)) for name, values in columns.items() if np.isfinite(values).any()},
+                {name: float(np.nanquantile(values, 0.025)) for name, values in columns.items() if _any(values)},
+                {name: float(np.nanquantile(values, 0.975)) for name, values in columns.items() if _any(values)},
+                len(paths),
+            )
+        )
+    return tuple(found)
+
+
+def _any(values: Any) -> bool:
+    return bool(np.isfinite(values).any())
+
+
+def _fields(path: PathDraw, stated: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {
+        "dumbbell.rate": f"{path.rate_bps:.0f} bit/s",
+        "dumbbell.rtt": f"{path.rtt_s * 1e9:.0f} ns",
+        "dumbbell.buffer": f"{path.buffer_bytes:.0f} bytes",
+        "dumbbell.loss": path.loss,
+    }
+    return {name: value for name, value in fields.items() if name.partition(".")[2] not in stated}
+
+
+def _column(table: Any, name: str) -> Any:
+    column = next((one for one in table.columns if one == name or one.startswith(f"{name}[")), None)
+    if column is None:
+        return np.array([np.nan])
+    return table[column].fill_null(float("nan")).to_numpy().astype(float)
