@@ -47,7 +47,7 @@ def complaint(args: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return err.strip()
 
 
-RUNS_VERBS = ("list", "find", "diff", "verify", "prune", "size")
+RUNS_VERBS = ("list", "find", "diff", "verify", "export", "cite", "prune", "size")
 PATHS_VERBS = ("list", "show", "import")
 HELP = [
     [],

@@ -75,7 +75,7 @@ RUNS = ["0000000000000000-sim-s1", "3c6ef372fe94f82a-sim-s1", "9e3779b97f4a7c15-
         ("elephan plot o", ["one.toml", "other.toml"]),
         ("elephan plot S.toml --algorithms cubic,htcp:f", ["freebsd"]),
         ("elephan plot S.toml --what cwnd,r", ["cwnd,rate", "cwnd,rtt"]),
-        ("elephan runs ", ["list", "find", "diff", "verify", "prune", "size"]),
+        ("elephan runs ", ["list", "find", "diff", "verify", "export", "cite", "prune", "size"]),
         ("elephan runs diff 9", ["9e3779b97f4a7c15-sim-s1"]),
         ("elephan runs diff last ", ["last", *RUNS]),
         ("elephan show last --metric mean_queue_d", ["mean_queue_delay_ms"]),

@@ -197,6 +197,7 @@ ARGUMENTS: dict[str, Source] = {
     "A": runs,
     "B": runs,
     "[RUN]…": runs,
+    "RUN…": runs,
     "ALG…": algorithms,
     "ID": papers,
     "[KIND]": words(*KINDS),

@@ -66,6 +66,13 @@ LEVELS = ("concern", "fail", "worse")
     help="Write the verdicts as Markdown, for a pull request.",
 )
 @click.option(
+    "--draft", metavar="FILE", callback=targets.writable_file,
+    help="Write the verdicts as an appendix of an Internet-Draft, in the Markdown of kramdown-rfc.",
+)  # fmt: skip
+@click.option(
+    "--bibtex", metavar="FILE", callback=targets.writable_file, help="Write a BibTeX entry of the evaluation."
+)
+@click.option(
     "--budget", metavar="TIME",
     help="Maximum wall time; cells beyond it are omitted and never pass. [default: none for 8 seeds]",
 )  # fmt: skip
@@ -96,6 +103,8 @@ def command(
     fail_on: str | None,
     junit: str | None,
     markdown: str | None,
+    draft: str | None,
+    bibtex: str | None,
     budget: str | None,
     seeds: int | None,
     out: str | None,
@@ -110,7 +119,7 @@ def command(
     """
     from elephan import runs
     from elephan.report import pages
-    from elephan.suites import document, evaluate, reporting, writing
+    from elephan.suites import document, drafts, evaluate, reporting, writing
     from elephan.suites.sides import sides
 
     own = _program(fields, {"server": server, "client": client, "name": name})
@@ -133,6 +142,10 @@ def command(
         pages.write(Path(junit), writing.junit(found, fail_on))
     if markdown is not None:
         pages.write(Path(markdown), writing.markdown(found))
+    if draft is not None:
+        pages.write(Path(draft), drafts.draft(found))
+    if bibtex is not None:
+        pages.write(Path(bibtex), drafts.entry(found))
     if as_json:
         documents = [document(one, report) for one in found]
         beside = [one.to_json() for one in sides(found)]
@@ -140,7 +153,7 @@ def command(
         common.print_json(documents[0] if len(documents) == 1 else several)
     else:
         _print(found)
-        for path in (report, junit, markdown):
+        for path in (report, junit, markdown, draft, bibtex):
             if path is not None:
                 common.say(str(path))
     if fail_on is not None and any(one.reaches(fail_on) for one in found):

@@ -49,13 +49,13 @@ VERBS = {
     "play": "the laboratory in a page: one HTML file, which needs no network",
     "export": "a user-defined algorithm as the skeleton of a crate, with a test",
     "plot": "cwnd, rate, RTT and queue of runs over time",
-    "runs": "the saved runs: list, find, diff, verify, prune, size",
+    "runs": "the saved runs: list, find, diff, verify, export, cite, prune, size",
     "lab": "the capabilities of this host for --on kernel and --on linux",
     "bench": "the engine's speed on this machine",
 }
 _COMPLETE = "_ELEPHAN_COMPLETE"  # the same text as in elephan.cli.completion
 TASKS = {
-    "runs": ("diff", "find", "prune", "size", "verify"),
+    "runs": ("cite", "diff", "find", "prune", "size", "verify"),
     "paths": ("import",),
     "lab": ("calibrate", "check", "clean", "install"),
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, naming
+from elephan.cli import common, naming, targets
 from elephan.cli.progress import meter
 from elephan.cli.tables import printable
 from elephan.scenario.errors import ScenarioError
@@ -48,7 +48,7 @@ class RunsGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group("runs", cls=RunsGroup, subcommand_metavar="[list|find|diff|verify|prune|size] [ARGS]...")
+@click.group("runs", cls=RunsGroup, subcommand_metavar="[list|find|diff|verify|export|cite|prune|size] [ARGS]...")
 def command() -> None:
     """The saved runs: without a verb, a list of them.
 
@@ -230,6 +230,55 @@ def verify(names: Sequence[str], store: str | None, as_json: bool) -> None:
         common.say(f"{len(folders) - len(damaged)} of {len(folders)} runs are as they were saved")
     if damaged:
         raise click.exceptions.Exit(1)
+
+
+@command.command("export", short_help="write some as the folder of an artefact")
+@click.argument("names", nargs=-1, required=True, metavar="RUN…")
+@click.option(
+    "--out", required=True, metavar="DIR", callback=targets.writable_folder, help="New folder for the artefact."
+)
+@click.option("--title", metavar="TEXT", default="", help="Title of the artefact.")
+@click.option(
+    "--license", "license_url", metavar="URL", default="", help="License of the results. [default: none stated]"
+)
+@common.store_option
+@common.json_option
+def export(names: Sequence[str], out: str, title: str, license_url: str, store: str | None, as_json: bool) -> None:
+    """Write runs as an RO-Crate: their files, their scenarios, how to repeat and to cite them, and the metadata.
+
+    The files are compared with their digests before.
+    """
+    from elephan.export import crate
+    from elephan.runs import Store
+
+    where = Store(store)
+    runs = [naming.run_of(name, where, "runs export") for name in names]
+    try:
+        made = crate.write(list({run.id: run for run in runs}.values()), Path(out), title, license_url)
+    except crate.CrateError as error:
+        raise ScenarioError(str(error), source="runs export") from None
+    if as_json:
+        common.print_json({"dir": str(made), "runs": [run.id for run in runs]})
+        return
+    common.say(str(made))
+
+
+@command.command("cite", short_help="BibTeX entries of some")
+@click.argument("names", nargs=-1, required=True, metavar="RUN…")
+@common.store_option
+@common.json_option
+def cite(names: Sequence[str], store: str | None, as_json: bool) -> None:
+    """Print BibTeX entries of runs, with what a reader needs to have the same bytes again."""
+    from elephan.export import bibtex, crate
+    from elephan.runs import Store
+
+    where = Store(store)
+    runs = [naming.run_of(name, where, "runs cite") for name in names]
+    entries = {run.id: bibtex.of_run(run.manifest, crate.title_of(run)) for run in runs}
+    if as_json:
+        common.print_json(entries)
+        return
+    common.say("\n".join(entries.values()).rstrip())
 
 
 @command.command("prune", short_help="remove unused runs")
