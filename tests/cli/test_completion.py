@@ -148,7 +148,7 @@ def test_names_are_those_that_the_program_knows() -> None:
 
 FREE = {
     "KEY=VALUE", "KEY=V1,V2,…", "N", "SIZE", "TIME", "TEXT", "TEXT…", "DATE", "AGE", "ADDRESS", "FROM TO", "NAME=VALUE",
-    "ID|§",
+    "ID|§", "URL",
 }  # fmt: skip
 """Values without names."""
 
