@@ -89,6 +89,8 @@ hooks.register(
         "warnings_after": "elephan.metrics.cautions:warnings_after",
         "plot_cwnd": "elephan.report.plots:plot_cwnd",
         "plot_queue": "elephan.report.plots:plot_queue",
+        "plot_run": "elephan.report.plots:plot_run",
+        "run_metric": "elephan.metrics.registry:of_run",
         "plot_rtt": "elephan.report.plots:plot_rtt",
         "plot_throughput": "elephan.report.plots:plot_throughput",
         "run_html": "elephan.report.notebook:run_html",

@@ -237,8 +237,8 @@ def show_other(name: str, out: str | None, store: str | None, as_json: bool) -> 
     if name.endswith(".toml") and Path(name).is_file():
         raise ScenarioError(f"'{name}' is a scenario; run it with 'elephan run {name}'", source="show")
     near, count = nearest(name, known), len(Store(store).ids())
-    runs = "there is no saved run" if count == 0 else f"'elephan runs' lists the {count:,} saved runs"
-    meant = f"did you mean '{near}'?" if near else f"{runs}, and 'elephan list' everything else"
+    runs = f"'elephan runs' lists the {count:,} saved runs" if count else "no run is saved"
+    meant = f"did you mean '{near}'?" if near else f"{runs}, and 'elephan list' lists everything else"
     raise ScenarioError(f"'{name}' is not a run, a paper, an algorithm, a queue or a metric; {meant}", source="show")
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import cleandoc
-from typing import Any, Literal, TypeVar
+from inspect import cleandoc, signature
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from elephan.hooks import hook
 from elephan.metrics.errors import MetricError
 from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    from elephan.runs import Run
 
 Scope = Literal["run", "flow", "link"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -142,6 +145,20 @@ def get(name: str) -> Metric:
             f"'{name}' is not a metric; {hint(name, [*_METRICS, *_ALIASES], lister='elephan list metrics')}"
         )
     return found
+
+
+def of_run(run: Run, name: str, **options: Any) -> Any:
+    """A metric of a run by its name.
+
+    Raises:
+        MetricError: there is no such metric or option, or the metric is not defined for this run.
+    """
+    metric = get(name)
+    known = [option for option in signature(metric.function).parameters if option != "run"]
+    for option in options:
+        if option not in known:
+            raise MetricError(f"'{name}' has no option '{option}'; {hint(option, known)}")
+    return metric(run, **options)
 
 
 def find(name: str) -> Metric | None:

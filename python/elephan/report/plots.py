@@ -409,6 +409,12 @@ def _caption(runs: Sequence[Run], series: dict[str, list[_Series]]) -> str:
 # ---- one run, for a notebook ----
 
 
+def plot_run(run: Run, what: Sequence[str], flows: Sequence[str] | None, size: Size | None) -> Figure:
+    """Quantities of a run over time, one below the other."""
+    shown = plot([run], what or ("cwnd", "rate", "rtt", "queue"), flows=flows)
+    return shown.draw((8.0, 2.5 * len(shown.panels)) if size is None else size, notebook=True)
+
+
 def plot_cwnd(
     run: Run,
     flows: Sequence[str] | None = None,

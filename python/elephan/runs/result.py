@@ -459,7 +459,34 @@ class Run:
         """Metrics of the run as a whole, over the measurement window; ``None`` for a time that was not reached."""
         return defined(self._summary)
 
+    def metric(self, name: str, **options: Any) -> Any:
+        """A metric by its name (``elephan list metrics``), over the measurement window: a number, or a number for each
+        flow.
+
+        Args:
+            name: the metric, such as ``jain``.
+            options: options of the metric, such as ``flows=("a", "b")`` or ``window=(10.0, 20.0)`` in s.
+
+        Raises:
+            MetricError: there is no such metric, or it is not defined for this run.
+        """
+        return hook("run_metric")(self, name, **options)
+
     # ---- plots and reports ----
+
+    def plot(self, *what: str, flows: Sequence[str] | None = None, size: Size | None = None) -> Figure:
+        """Plot quantities of the run over time, one below the other.
+
+        Args:
+            what: quantities, of ``cwnd``, ``rate``, ``rtt`` and ``queue``; all four by default.
+            flows: names; all for ``None``.
+            size: width and height, inches.
+
+        Raises:
+            MetricError: there is no such quantity or flow.
+        """
+        figure: Figure = hook("plot_run")(self, what, flows, size)
+        return figure
 
     def plot_cwnd(
         self,

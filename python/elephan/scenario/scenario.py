@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import msgspec
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from elephan.algorithm import Algorithm
@@ -46,6 +46,10 @@ class Scenario(ScenarioTable):
     def __init__(self, **tables: Any) -> None:
         self._state(tables)
         check_with_engine(self.canonical_json(), self, self.graph)
+
+    def __dir__(self) -> list[str]:
+        """The names of a scenario without those of pydantic's models."""
+        return sorted(set(super().__dir__()) - set(dir(BaseModel)))
 
     def _state(self, tables: Mapping[str, Any]) -> None:
         _refuse_huge(tables)
@@ -441,7 +445,8 @@ def _read(path: FilePath) -> str:
         return reading.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
         folder = path.parent if path.parent.is_dir() else FilePath()
-        near = nearest(path.name, [entry.name for entry in folder.glob("*.toml")])
+        names = [entry.name for entry in folder.glob("*.toml")]
+        near = f"{path.name}.toml" if f"{path.name}.toml" in names else nearest(path.name, names)
         raise ScenarioError(
             "no such file" + (f"; did you mean '{folder / near}'?" if near else ""), source=str(path)
         ) from None
