@@ -58,6 +58,7 @@ class Environments:
     def step(self, actions: Any, features: Any, measures: Any, over: Any) -> None: ...
 
 def step_names() -> tuple[list[str], list[str]]: ...
+
 @final
 class Replay:
     """A connection of a capture, ready for replays."""

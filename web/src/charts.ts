@@ -44,6 +44,7 @@ export class Charts {
 
   constructor(private readonly root: HTMLElement, private readonly endS: () => number, private readonly old = "before") {
     new ResizeObserver(() => this.fit()).observe(root);
+    root.addEventListener("keydown", (event) => this.step(event));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
   }
 
@@ -109,6 +110,17 @@ export class Charts {
       top += head + canvas.height;
     });
     return all;
+  }
+
+  /** Moves the cursor with the arrow keys; with the shift key, ten times as far. */
+  private step(event: KeyboardEvent): void {
+    const plot = this.plots[0];
+    const places = plot?.data[0].length ?? 0;
+    if (!plot || places === 0 || !event.key.startsWith("Arrow") || event.target !== this.root) return;
+    const by = (event.key === "ArrowRight" || event.key === "ArrowUp" ? 1 : -1) * (event.shiftKey ? 10 : 1);
+    const at = Math.min(places - 1, Math.max(0, (plot.cursor.idx ?? Math.floor(places / 2)) + by));
+    for (const each of this.plots) each.setCursor({ left: each.valToPos(each.data[0][at]!, "x"), top: each.over.clientHeight / 2 });
+    event.preventDefault();
   }
 
   private data(panel: Panel, now: Series, before: Series | null): uPlot.AlignedData {

@@ -1,6 +1,7 @@
 // The playground: controls, pictures, lessons.
 
 import { Charts, color } from "./charts";
+import { Labs, type LabsData } from "./labs";
 import { toml, type Template } from "./layout";
 import { numbers, series, type Numbers, type Series } from "./measures";
 import type { FromWorker, ToWorker } from "./messages";
@@ -24,6 +25,8 @@ interface Data {
   queues: { name: string; title: string }[];
   lessons: { id: string; title: string; text: string; question: string; settings: Settings }[];
   most_segments: number;
+  /** The page of a course has labs instead of lessons. */
+  course?: LabsData;
 }
 
 interface Result {
@@ -42,10 +45,11 @@ const spellings = new Set(data.algorithms.flatMap((a) => [a.name, ...a.presets.m
 const queues = new Set(data.queues.map((q) => q.name));
 const algorithm = (name: string) => data.algorithms.find((a) => a.name === name.split(":")[0])!;
 
-let settings: Settings = structuredClone(data.lessons[0]!.settings);
+let settings: Settings = structuredClone(data.course ? Object.values(data.course.labs[0]!.runs)[0]! : data.lessons[0]!.settings);
 let result: Result | null = null;
 let before: Result | null = null;
 let worker: Worker | null = null;
+let labs: Labs | null = null;
 let id = 0;
 let ready = false;
 let asked: { at: number; settings: Settings } | null = null;
@@ -70,13 +74,14 @@ async function start(): Promise<void> {
     say("This browser has no WebAssembly or no DecompressionStream, so nothing can be simulated here.", true);
     return;
   }
-  worker = new Worker(URL.createObjectURL(new Blob([$("worker").textContent!], { type: "text/javascript" })));
+  worker = newWorker();
   worker.onmessage = ({ data: message }: MessageEvent<FromWorker>) => hear(message);
   worker.onerror = (event) => say(`The engine could not be started: ${event.message}`, true);
   const wasm = await unpacked($("engine").textContent!);
   send({ kind: "load", wasm, template: data.template });
 }
 
+const newWorker = () => new Worker(URL.createObjectURL(new Blob([$("worker").textContent!], { type: "text/javascript" })));
 const send = (message: ToWorker) => worker?.postMessage(message);
 
 function hear(message: FromWorker): void {
@@ -111,13 +116,22 @@ function hear(message: FromWorker): void {
 /** Runs the setting of the controls; a later input cancels this run. */
 function run(): void {
   const wrong = problem(settings, spellings, queues);
-  try {
-    history.replaceState(null, "", `#${toHash(settings)}`);
-  } catch {
-    // A page in a frame may have no address of its own, so it has no link.
+  const held = labs?.held() ?? null;
+  document.documentElement.dataset.held = held === null ? "no" : "yes";
+  if (labs === null) {
+    try {
+      history.replaceState(null, "", `#${toHash(settings)}`);
+    } catch {
+      // A page in a frame may have no address of its own, so it has no link.
+    }
   }
   if (wrong !== null) {
     say(wrong, true);
+    return;
+  }
+  if (held !== null) {
+    id += 1; // what runs now is no longer shown
+    say(held);
     return;
   }
   if (!ready) return;
@@ -371,7 +385,12 @@ function openLesson(name: string): void {
   $("lesson-text").replaceChildren();
   if (!lesson) return;
   $("lesson-text").append(element("h3", { textContent: lesson.title }), element("p", { textContent: lesson.text }), element("p", { className: "question", textContent: lesson.question }));
-  settings = structuredClone(lesson.settings);
+  showSettings(lesson.settings);
+}
+
+/** Shows a setting without the curves of the last one. */
+function showSettings(wanted: Settings): void {
+  settings = structuredClone(wanted);
   before = null;
   charts.zoom(null);
   show();
@@ -445,24 +464,40 @@ function readLink(): boolean {
   return true;
 }
 
-buildControls();
-buildLessons();
-buildButtons();
-const linked = readLink();
-if (!linked && location.hash.length > 1) say("The link has no valid setting; this is the first lesson.", true);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-addEventListener("hashchange", () => {
-  if (location.hash !== `#${toHash(settings)}` && readLink()) {
+function openPlayground(): void {
+  buildLessons();
+  const linked = readLink();
+  if (!linked && location.hash.length > 1) say("The link has no valid setting; this is the first lesson.", true);
+  addEventListener("hashchange", () => {
+    if (location.hash !== `#${toHash(settings)}` && readLink()) {
+      show();
+      showFlows();
+      run();
+    }
+  });
+  if (linked) {
     show();
     showFlows();
-    run();
+  } else {
+    $<HTMLSelectElement>("lesson").value = data.lessons[0]!.id;
+    openLesson(data.lessons[0]!.id);
   }
-});
-if (linked) {
-  show();
-  showFlows();
-} else {
-  $<HTMLSelectElement>("lesson").value = data.lessons[0]!.id;
-  openLesson(data.lessons[0]!.id);
 }
+
+function openCourse(course: LabsData): void {
+  labs = new Labs(course, {
+    show: showSettings,
+    settings: () => settings,
+    template: data.template,
+    worker: newWorker,
+    engine: () => unpacked($("engine").textContent!),
+  });
+  labs.begin();
+}
+
+buildControls();
+buildButtons();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+if (data.course) openCourse(data.course);
+else openPlayground();
 void start();

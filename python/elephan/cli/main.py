@@ -47,6 +47,7 @@ VERBS = {
     "list": "names of algorithms, queues, metrics and others",
     "show": "the report of a run or a paper, or the description of a name",
     "play": "the laboratory in a page: one HTML file, which needs no network",
+    "course": "labs for a class: their page, and the marks of what students hand in",
     "export": "a user-defined algorithm as the skeleton of a crate, with a test",
     "plot": "cwnd, rate, RTT and queue of runs over time",
     "runs": "the saved runs: list, find, diff, verify, export, cite, prune, size",
@@ -56,6 +57,7 @@ VERBS = {
 _COMPLETE = "_ELEPHAN_COMPLETE"  # the same text as in elephan.cli.completion
 TASKS = {
     "runs": ("cite", "diff", "find", "prune", "size", "verify"),
+    "course": ("page",),
     "paths": ("import",),
     "lab": ("calibrate", "check", "clean", "install"),
 }

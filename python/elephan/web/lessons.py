@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -10,6 +11,7 @@ from typing import Any
 from elephan.scenario import Scenario
 
 FLOW: dict[str, Any] = {"parameters": {}, "start_s": 0, "rtt_ms": None, "left": False}
+_SAMPLES = 500
 PATH: dict[str, Any] = {"loss_percent": 0, "queue": "droptail", "ecn": False}
 
 
@@ -30,14 +32,20 @@ def whole(settings: dict[str, Any]) -> dict[str, Any]:
     return PATH | settings | {"flows": [FLOW | flow for flow in settings["flows"]]}
 
 
-def scenario_of(settings: dict[str, Any]) -> Scenario:
-    """The scenario that the page runs with complete settings."""
+def sample_period_ms(duration_s: float) -> int:
+    """Time between the samples of a run of the page: there are about 500, as in ``web/src/layout.ts``."""
+    return max(5, math.floor(duration_s * 1000 / _SAMPLES / 5 + 0.5) * 5)
+
+
+def scenario_of(settings: dict[str, Any], *, sampled: bool = False) -> Scenario:
+    """The scenario that the page runs with complete settings; if ``sampled``, also with the page's samples."""
     flows = []
     for flow in settings["flows"]:
         row = {"algorithm": flow["algorithm"], "parameters": flow["parameters"], "start": f"{flow['start_s']} s"}
         row |= {"rtt": f"{flow['rtt_ms']} ms"} if flow["rtt_ms"] is not None else {}
         flows.append(row | ({"direction": "left"} if flow["left"] else {}))
     loss = {"loss": f"{settings['loss_percent']}%"} if settings["loss_percent"] else {}
+    period = {"sample_period": f"{sample_period_ms(settings['duration_s'])} ms"} if sampled else {}
     return Scenario.dumbbell(
         flows,
         rate=f"{settings['rate_mbps']} Mbit/s",
@@ -47,4 +55,5 @@ def scenario_of(settings: dict[str, Any]) -> Scenario:
         duration=f"{settings['duration_s']} s",
         stack={"ecn": settings["ecn"]},
         **loss,
+        **period,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -34,16 +35,52 @@ def playground() -> str:
     Raises:
         NotBuiltError: the scripts or the engine for the browser were not built.
     """
+    return rendered(
+        data() | {"lessons": [{k: v for k, v in lesson.items() if k != "check"} for lesson in lessons()]},
+        title="Elephan: a laboratory for congestion control",
+        kind="playground",
+        intro="Change the path or the flows: each change is simulated at once, packet by packet, in this page.",
+        side="Setting",
+        top=(files(__package__) / "lessons.html").read_text(encoding="utf-8"),
+    )
+
+
+def rendered(
+    content: Mapping[str, Any], *, title: str, kind: str, intro: str, side: str, top: str = "", beside: str = "",
+    behind: str = "",
+) -> str:  # fmt: skip
+    """A page with the playground in it.
+
+    Args:
+        content: data of the page's script.
+        title: title of the document.
+        kind: what the page is, behind the name in the heading.
+        intro: sentence below the heading.
+        side: name of the column with the controls.
+        top: HTML above the columns.
+        beside: HTML before the controls.
+        behind: HTML after the controls.
+
+    Raises:
+        NotBuiltError: the scripts or the engine for the browser were not built.
+    """
     script, worker, style = (built(name).decode() for name in ("play.js", "worker.js", "play.css"))
     page = Template((files(__package__) / "play.html").read_text(encoding="utf-8"))
     return page.substitute(
         version=__version__,
         policy=policy([script], [style]),
         style=style,
-        data=embedded(data()),
+        data=embedded(content),
         worker=inside_script(worker),
         engine=engine_text(),
         script=script,
+        title=title,
+        kind=kind,
+        intro=intro,
+        side=side,
+        top=top,
+        beside=beside,
+        behind=behind,
     )
 
 
@@ -57,7 +94,7 @@ def policy(scripts: list[str], styles: list[str]) -> str:
 
 
 def data() -> dict[str, Any]:
-    """The page's data: forms, algorithms, queues, lessons."""
+    """Data of each page with the playground: forms, algorithms, queues."""
     algorithms = [
         {key: entry[key] for key in ("name", "title")}
         | {
@@ -74,7 +111,6 @@ def data() -> dict[str, Any]:
         "template": template(),
         "algorithms": algorithms,
         "queues": [{"name": name, "title": queues[name]["title"]} for name in QUEUES],
-        "lessons": [{key: value for key, value in lesson.items() if key != "check"} for lesson in lessons()],
         "most_segments": MOST_SEGMENTS,
     }
 
