@@ -32,7 +32,7 @@ REMEDIES = {
 
 
 def limits_words(limits: Limits, *, goodput_bps: float, rtt_s: float, duration_s: float) -> str:
-    """What limited the flow, in sentences."""
+    """Sentences on what limited the flow."""
     acked = goodput_bps * (limits.intervals[-1].end_s - limits.intervals[0].start_s) / 8
     first = limits.shares[0]
     named = [share for share in limits.shares[1:] if share.fraction >= _LITTLE]
