@@ -2,3 +2,5 @@
 
 from elephan.design.scoring import Score as Score
 from elephan.design.scoring import score as score
+from elephan.design.searching import Search as Search
+from elephan.design.searching import search as search
