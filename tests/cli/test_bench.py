@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from elephan.benchmark import many_flows, ns2, two_flows
+from elephan.benchmark import long_paths, many_flows, ns2, two_flows
 from elephan.scenario import catalog
 
 
@@ -51,6 +51,15 @@ def test_crowds_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (two["flows"], two["slowdown"], forty["flows"]) == (2, 1.0, 40)
     assert forty["slowdown"] == pytest.approx(forty["ns_per_segment"] / two["ns_per_segment"])
     assert forty["segments_delivered"] > 1000
+
+
+def test_both_resolutions_are_timed_on_each_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_paths, "PATHS", (("50 Mbit/s", "20 ms", 1), ("1 Gbit/s", "20 ms", 1)))
+    rows = long_paths.time_resolutions(1)
+    assert [row["rate"] for row in rows] == ["50 Mbit/s", "1 Gbit/s"]
+    for row in rows:
+        assert row["ratio"] == pytest.approx(row["segment"]["ns_per_segment"] / row["train"]["ns_per_segment"])
+        assert row["train"]["segments_delivered"] == pytest.approx(row["segment"]["segments_delivered"], rel=0.05)
 
 
 def test_without_the_examples_there_is_no_such_row(monkeypatch: pytest.MonkeyPatch) -> None:

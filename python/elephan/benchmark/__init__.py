@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from elephan.benchmark import many_flows, ns2, two_flows
+from elephan.benchmark import long_paths, many_flows, ns2, two_flows
 
 
 def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict[str, Any]:
@@ -24,6 +24,7 @@ def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict
     slowest = max(algorithms, key=lambda name: algorithms[name]["ns_per_segment"])
     python = two_flows.time_python(repeat, warn)
     crowds = many_flows.time_crowds(repeat)
+    resolutions = long_paths.time_resolutions(repeat)
     if in_ns2 is not None:
         many_flows.add_ns2(crowds, repeat, warn)
     return {
@@ -42,6 +43,7 @@ def measure(repeat: int, warn: Callable[[str], None], *, with_ns2: bool) -> dict
         },
         "python": python,
         "crowds": crowds,
+        "resolutions": resolutions,
         "linux_slowdown": default["ns_per_segment"] / steady["ns_per_segment"],
         "recovery_slowdown": recovery["ns_per_segment"] / steady["ns_per_segment"],
         "transfers_slowdown": transfers["ns_per_segment"] / steady["ns_per_segment"],

@@ -28,7 +28,8 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
     window, no algorithm and no probes. transfers: about 100,000 short transfers on 10 Gbit/s at a load of 60 %. ns2:
     the same workload in ns-2, where it is installed. slowest: the built-in algorithm that costs most. python: an
     algorithm written in Python. crowds: 2 to 100,000 CUBIC flows over one bottleneck of 10 Gbit/s (100 Gbit/s) and
-    100 ms, the time to build such a scenario, and up to 1,000 flows in ns-2 while the link is full.
+    100 ms, the time to build such a scenario, and up to 1,000 flows in ns-2 while the link is full. resolutions: two
+    CUBIC flows from 100 Mbit/s to 100 Gbit/s, in single segments and in trains.
     """
     from elephan import benchmark
 
@@ -49,6 +50,12 @@ def command(repeat: int, no_ns2: bool, as_json: bool) -> None:
     ]
     header = ["flows", "bottleneck", "ns a segment", "times two flows'", "s to build", "segments", "ns-2: ns", "ratio"]
     common.print_table("CUBIC flows that share a bottleneck, 100 ms", header, crowds)
+    paths = [
+        [row["rate"], row["rtt"], row["segment"]["ns_per_segment"], row["train"]["ns_per_segment"], row["ratio"]]
+        for row in document["resolutions"]
+    ]
+    header = ["rate", "RTT", "ns a segment", "in trains", "ratio"]
+    common.print_table("Two CUBIC flows at both resolutions, buffer of 1 BDP", header, paths)
     say_algorithms(document)
     common.say(f"a segment of the default stack costs {document['linux_slowdown']:.2f} times one of ns-2's stack")
     common.say(f"recovery is {document['recovery_slowdown']:.2f} times slower than the engine's steady state")
