@@ -9,6 +9,9 @@ found.connection.segments  # a Polars table: what the host A sent
 found.connection.acks  # what the host B acknowledged
 """
 
+from elephan.explanation.algorithm import Followed as Followed
+from elephan.explanation.algorithm import Replays as Replays
+from elephan.explanation.algorithm import fit_algorithm as fit_algorithm
 from elephan.explanation.capture import Capture as Capture
 from elephan.explanation.capture import open_capture as open_capture
 from elephan.explanation.capture import read_connection as read_connection
@@ -18,9 +21,12 @@ from elephan.explanation.connection import Connection as Connection
 from elephan.explanation.connection import Flow as Flow
 from elephan.explanation.connection import Handshake as Handshake
 from elephan.explanation.connection import Position as Position
+from elephan.explanation.events import Events as Events
+from elephan.explanation.events import events_of as events_of
 from elephan.explanation.explaining import Explanation as Explanation
 from elephan.explanation.explaining import explain as explain
 from elephan.explanation.limits import find_limits as find_limits
+from elephan.explanation.path import fit_path as fit_path
 from elephan.explanation.results import AlgorithmFit as AlgorithmFit
 from elephan.explanation.results import Interval as Interval
 from elephan.explanation.results import Limit as Limit

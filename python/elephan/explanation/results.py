@@ -129,7 +129,7 @@ class PathDraw:
     Attributes:
         rate_bps: rate of the bottleneck, bit/s.
         rtt_s: round trip without queue, s.
-        buffer_bytes: buffer of the bottleneck, bytes.
+        buffer_bytes: buffer of the bottleneck, bytes; the burst of a policer.
         loss: probability of a random loss.
     """
 
@@ -177,6 +177,12 @@ class PathFit:
             "duration": f"{duration_s * 1e3:.0f} ms",
             "stack": "linux",
         }
+        if self.queue == "policer":
+            # The link behind a policer is faster than its tokens, and its queue never fills.
+            options |= {"rate": f"{4 * path.rate_bps:.0f} bit/s", "buffer": "1000 packets"}
+            options["queue_parameters"] = {
+                "rate": f"{path.rate_bps:.0f} bit/s", "burst": f"{path.buffer_bytes:.0f} bytes",
+            }  # fmt: skip
         if path.loss > 0:
             options["loss"] = path.loss
         return Scenario.dumbbell([algorithm], **{**options, **changes})

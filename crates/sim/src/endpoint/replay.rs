@@ -368,8 +368,13 @@ impl Follower {
         }
         let of = |segment: u32| segment.saturating_sub(self.first) as usize;
         if let Some(together) = self.followed.allowed.get_mut(of(sent.first)..of(sent.past.min(self.allowed))) {
-            let latest = together.iter().copied().fold(paced, Time::max);
+            let released = together.iter().copied().fold(Time::ZERO, Time::max);
+            let latest = released.max(paced);
             together.fill(latest);
+            if is_paced && released <= paced {
+                // The sender waited for its pacing alone, so it was not late, whatever the algorithm's rate would be.
+                self.sender.pace.allow_at(sent.at);
+            }
             let error = latest.0.abs_diff(sent.at.0) as f64 / HALF.0 as f64;
             self.score += together.len() as f64 / (1.0 + error);
         }

@@ -71,6 +71,11 @@ impl Pace {
         self.wake
     }
 
+    /// Takes from a capture that pacing has allowed a burst at `now`.
+    pub fn allow_at(&mut self, now: Time) {
+        self.next = now;
+    }
+
     /// Takes the rate, segments/s, and the segments that may be in flight.
     pub fn limit(&mut self, rate: f64, allowance: u32) {
         (self.rate, self.allowance) = (rate, allowance);

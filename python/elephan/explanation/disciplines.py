@@ -1,0 +1,153 @@
+"""Signs of queue disciplines in the drops of a capture. Times are in s, delays are those of the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_CODEL_TARGET_S, _CODEL_INTERVAL_S = 0.005, 0.100
+_CODEL_RECENT = 16
+_PIE_TARGET_S, _PIE_UPDATE_S, _PIE_BURST_S = 0.015, 0.015, 0.150
+_PIE_ALPHA, _PIE_BETA = 0.125, 1.25
+_PIE_SCALES = ((1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0))
+_PIE_LARGE, _PIE_STEP, _PIE_HIGH_S, _PIE_DECAY = 0.1, 0.02, 0.250, 0.98
+_SLACK_S = 0.001
+_MARGIN = 0.03
+"""Packets by which times of transmissions at a policer may differ from those of the capture."""
+_AS_WELL = 0.05
+"""Difference in the share of wrong packets up to which rates of tokens explain drops alike."""
+
+
+def codel_share(
+    sent_s: NDArray[np.float64], delay_s: NDArray[np.float64], lost: NDArray[np.bool_], packet_s: float
+) -> float:
+    """Share of the drops that are when CoDel (RFC 8289) drops a packet, given the delays and the drops before."""
+    law = _ControlLaw(packet_s)
+    hits = 0
+    for at, delay, is_lost in zip((sent_s + delay_s).tolist(), delay_s.tolist(), lost.tolist(), strict=True):
+        law.look(at, delay)
+        if is_lost:
+            hits += law.drop(at)
+    return hits / max(1, int(lost.sum()))
+
+
+class _ControlLaw:
+    """CoDel's state, as far as it shows when the next drop is due."""
+
+    def __init__(self, packet_s: float) -> None:
+        self.slack_s = 3 * packet_s + _SLACK_S
+        self.packet_s = packet_s
+        self.first_above: float | None = None
+        self.next_s = 0.0
+        self.dropping = False
+        self.count, self.last_count = 0, 0
+
+    def look(self, at: float, delay: float) -> None:
+        """Take a packet that leaves the queue."""
+        if delay < _CODEL_TARGET_S or delay <= self.packet_s:
+            self.first_above, self.dropping = None, False
+        elif self.first_above is None:
+            self.first_above = at + _CODEL_INTERVAL_S
+
+    def drop(self, at: float) -> bool:
+        """Take a drop. Returns true if it was due."""
+        if self.dropping:
+            is_due = abs(at - self.next_s) <= self.slack_s
+            self.count += 1
+            start = self.next_s if is_due else at
+        else:
+            is_due = self.first_above is not None and abs(at - self.first_above) <= self.slack_s
+            recent = at - self.next_s < _CODEL_RECENT * _CODEL_INTERVAL_S
+            delta = self.count - self.last_count
+            self.count = delta if delta > 1 and recent else 1
+            self.last_count, self.dropping, start = self.count, True, at
+        self.next_s = start + _CODEL_INTERVAL_S / self.count**0.5
+        return is_due
+
+
+def pie_ratio(sent_s: NDArray[np.float64], delay_s: NDArray[np.float64], drops: int) -> float:
+    """Drops as a multiple of those that PIE (RFC 8033) makes at these delays."""
+    probability, before, allowance = 0.0, 0.0, _PIE_BURST_S
+    updated, expected = float(sent_s[0]), 0.0
+    for at, delay in zip(sent_s.tolist(), delay_s.tolist(), strict=True):
+        while updated + _PIE_UPDATE_S <= at:
+            updated += _PIE_UPDATE_S
+            now = max(0.0, delay - (at - updated) if at - updated < delay else delay)
+            step = _PIE_ALPHA * (now - _PIE_TARGET_S) + _PIE_BETA * (now - before)
+            step /= next((scale for below, scale in _PIE_SCALES if probability < below), 1.0)
+            if probability >= _PIE_LARGE:
+                step = min(step, _PIE_STEP)
+            if now > _PIE_HIGH_S:
+                step = _PIE_STEP
+            probability += step
+            if now == 0 and before == 0:
+                probability *= _PIE_DECAY
+            probability, before = min(max(probability, 0.0), 1.0), now
+            allowance = max(0.0, allowance - _PIE_UPDATE_S)
+            if probability == 0 and now < _PIE_TARGET_S / 2:
+                allowance = _PIE_BURST_S
+        if allowance == 0 and not (before < _PIE_TARGET_S / 2 and probability < 0.2):
+            # The accumulated probability keeps drops apart, which about halves them (RFC 8033 section 5.4).
+            expected += probability / 1.85
+    return drops / expected if expected > 0 else np.inf
+
+
+def full_share(at_drop_s: NDArray[np.float64], packet_s: float) -> float:
+    """Share of the drops at the most frequent delay."""
+    middle = float(np.median(at_drop_s))
+    return float(np.mean(np.abs(at_drop_s - middle) <= 0.1 * middle + 1.5 * packet_s))
+
+
+@dataclass(frozen=True)
+class VirtualQueue:
+    """A token bucket.
+
+    Attributes:
+        rate_bps: rate of the tokens, bit/s.
+        burst_packets: its size, in packets.
+        cost: packets that it would have passed or dropped otherwise, relative to the drops.
+        low_bps, high_bps: rates that explain the drops as well, bit/s.
+    """
+
+    rate_bps: float
+    burst_packets: float
+    cost: float
+    low_bps: float = 0.0
+    high_bps: float = 0.0
+
+
+def virtual_queue(sent_s: NDArray[np.float64], lost: NDArray[np.bool_], wire_bits: float) -> VirtualQueue:
+    """The token bucket that explains the drops best: its virtual queue is full at each drop, and at no other packet."""
+    order = np.argsort(sent_s, kind="stable")
+    times, gone = sent_s[order], lost[order]
+    arrived = (~gone).astype(np.int64)
+    passed: NDArray[np.int64] = np.cumsum(arrived) - arrived
+    span = max(float(times[-1] - times[0]), 1e-3)
+    mean = max(float(passed[-1]) / span, 1e-3)
+
+    def fit(rate: float) -> VirtualQueue:
+        free = passed - rate * (times - times[0])
+        queue = free - np.minimum.accumulate(free)
+        at_drops, accepted = queue[gone], np.sort(queue[~gone])
+        best = VirtualQueue(rate * wire_bits, 0.0, np.inf)
+        for limit in np.quantile(at_drops, (0.0, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5)) - _MARGIN:
+            missed = int((at_drops < limit).sum())
+            wrong = len(accepted) - int(np.searchsorted(accepted, limit))
+            cost = (missed + wrong) / max(1, len(at_drops))
+            if cost < best.cost:
+                best = VirtualQueue(rate * wire_bits, float(limit) + 1, cost)
+        return best
+
+    # A flow that always meets an empty bucket has nearly the rate of the tokens.
+    steps = (*np.arange(-0.2, 1.6, 0.02), *np.arange(-0.02, 0.0201, 0.001))
+    coarse = [fit(mean * float(np.exp(step))) for step in steps]
+    near = min(coarse, key=lambda one: one.cost).rate_bps / wire_bits
+    fine = [fit(near * float(np.exp(step))) for step in np.arange(-0.02, 0.0201, 0.002)]
+    best = min(fine, key=lambda one: one.cost)
+    alike = [one.rate_bps for one in (*coarse, *fine) if one.cost <= best.cost + _AS_WELL]
+    return replace(best, low_bps=min(alike), high_bps=max(alike))

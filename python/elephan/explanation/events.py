@@ -1,0 +1,463 @@
+"""Events of a sender that a capture shows, for replays: its ACKs arrive, and its segments leave.
+
+Bytes become segments: a new one begins where the sender began one, and after each full payload. The trigger of an ACK,
+that is the segment whose arrival caused it, follows from the SACK blocks and the echoed timestamp.
+
+At the receiver, and in between, ACKs reach the sender later than they were captured, by the least round trip on the
+sender's side. Segments left when their timestamps say so, by a clock that counts milliseconds as a rule, and not before
+the ACK arrived whose timestamp they echo. Segments that were lost before the capture left with those behind them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from elephan.explanation.modes import highest_mode
+from elephan.scenario import ScenarioError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from elephan.explanation.connection import Connection, Handshake
+
+MOST_SEGMENTS = 1_000_000
+"""Most segments of a replay; later ones are left out."""
+_FIRST_NS = 1_000_000_000
+"""Time of the first packet in a replay, ns: the clocks of a host show later times than zero."""
+_TOGETHER_NS = 20_000
+"""Segments at most this far apart left together."""
+_OWD_UNIT_NS = 16
+_UNKNOWN_WINDOW = 2**30
+_ECHO = 0x40
+_CLOCKS_HZ = (1000, 250, 100)
+_MS = 1_000_000
+_US = 1000
+_LEAST_SHARE = 0.1
+"""Share of the least RTT of data that the handshake takes at least: its packets are smaller."""
+_HEADER_BYTES = 52
+_SYN_BYTES = 60
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events of a sender.
+
+    Attributes:
+        table: one row for each event, as the engine reads them.
+        sent_s: time at which each segment first left, s.
+        payload_bytes: payload of a full segment, bytes.
+        first_window: segments that left before the first ACK.
+        handshake_s: RTT of the handshake, s.
+        start_s: time at which the first segment left, s.
+        offset_s: what to add to a time of the capture to have one of the replay, s.
+        phase_ns: time of the sender's clock within a millisecond at the replay's time zero, ns.
+        ecn: the segments are ECN-capable.
+        exact: the capture is from the sender, so that times of departure are exact.
+        clock_ns: tick of the sender's timestamps, ns.
+        seen: what the capture shows of the path.
+    """
+
+    table: pl.DataFrame
+    sent_s: NDArray[np.float64]
+    payload_bytes: int
+    first_window: int
+    handshake_s: float
+    start_s: float
+    offset_s: float
+    phase_ns: int
+    ecn: bool
+    exact: bool
+    clock_ns: int
+    seen: Seen
+
+    @property
+    def segments(self) -> int:
+        """Number of segments."""
+        return len(self.sent_s)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Deliveries and losses that show the path.
+
+    Attributes:
+        acked_s: time of each ACK that delivers segments, s.
+        delivered: segments delivered by it.
+        trigger: the segment whose arrival caused it.
+        rtt_s: time since this segment left, s; NaN if it was retransmitted.
+        lost: for each segment, true if it was retransmitted and no copy of it arrived twice.
+        left_s: times of all transmissions, in order, s.
+        left: their segments.
+        left_lost: true for those that were lost.
+    """
+
+    acked_s: NDArray[np.float64]
+    delivered: NDArray[np.int64]
+    trigger: NDArray[np.int64]
+    rtt_s: NDArray[np.float64]
+    lost: NDArray[np.bool_]
+    left_s: NDArray[np.float64]
+    left: NDArray[np.int64]
+    left_lost: NDArray[np.bool_]
+
+
+def events_of(connection: Connection) -> Events:
+    """The events of a connection.
+
+    Raises:
+        ScenarioError: the capture does not show when segments left, or has no acknowledgments.
+    """
+    if connection.acks.is_empty():
+        raise ScenarioError("the capture has no acknowledgments, and a replay needs those that the sender received")
+    walk = _Walk(connection)
+    walk.run()
+    return walk.events()
+
+
+class _Capture:
+    """The columns of a connection as the sender saw them: departures and arrivals in ns, edges as segments."""
+
+    def __init__(self, connection: Connection) -> None:
+        segments, acks = connection.segments, connection.acks
+        self.payload = connection.mss
+        seq = segments["seq"].to_numpy().astype(np.int64)
+        past = seq + segments["bytes"].to_numpy().astype(np.int64)
+        keep = past > seq
+        self.seq, self.past = seq[keep], past[keep]
+        self.tsval = _numbers(segments["tsval"])[keep]
+        self.tsecr = _numbers(segments["tsecr"])[keep]
+        seen_ns = segments["time_ns"].to_numpy().astype(np.int64)[keep]
+        self.acked_ns = acks["time_ns"].to_numpy().astype(np.int64)
+        self.ack_tsval, self.ack_tsecr = _numbers(acks["tsval"]), _numbers(acks["tsecr"])
+        self.exact = connection.position.place == "sender"
+        self.clock_ns = _MS
+        if self.exact:
+            self.sent_ns = seen_ns
+        else:
+            self._shift(connection, seen_ns)
+        self._cut()
+
+    def _shift(self, connection: Connection, seen_ns: NDArray[np.int64]) -> None:
+        """Turn the times of a capture elsewhere into those of the sender."""
+        if not len(self.tsval) or (self.tsval < 0).any():
+            raise ScenarioError(
+                "the capture is not from the sender and has no timestamps (RFC 7323), so it does not show when "
+                "segments left; capture at the sender"
+            )
+        ticks = int(self.tsval.max() - self.tsval.min())
+        rate_hz = ticks / max(1e-9, (seen_ns.max() - seen_ns.min()) / 1e9)
+        self.clock_ns = 1_000_000_000 // min(_CLOCKS_HZ, key=lambda hz: abs(np.log(max(rate_hz, 1e-9) / hz)))
+        tick_ns = self.tsval * self.clock_ns
+        tick_ns += int((seen_ns - tick_ns).min())
+        self.acked_ns = self.acked_ns + self._round_trip(connection, seen_ns)
+        order = np.argsort(tick_ns, kind="stable")
+        self.seq, self.past, tick_ns = self.seq[order], self.past[order], tick_ns[order]
+        self.tsval, self.tsecr = self.tsval[order], self.tsecr[order]
+        self.sent_ns = self._departures(tick_ns)
+
+    def _departures(self, tick_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Times of departure within the ticks of the sender's clock: those of the ACKs that the segments echo."""
+        answers: dict[int, list[int]] = {}
+        for stamp, at in zip(self.ack_tsval.tolist(), self.acked_ns.tolist(), strict=True):
+            answers.setdefault(stamp, []).append(at)
+        # Most segments leave when an ACK arrives, so the ticks begin where most of those ACKs are within their tick.
+        firsts = np.array([answers.get(stamp, [-(2**62)])[0] for stamp in self.tsecr.tolist()])
+        late = np.sort((firsts - tick_ns)[np.abs(firsts - tick_ns) < 2 * self.clock_ns])
+        if len(late):
+            inside = np.searchsorted(late, late + self.clock_ns, side="left") - np.arange(len(late))
+            tick_ns = tick_ns + int(late[int(np.argmax(inside))])
+        sent = tick_ns + self.clock_ns // 2
+        stamps = list(zip(self.tsval.tolist(), self.tsecr.tolist(), strict=True))
+        begin = 0
+        for end in range(1, len(stamps) + 1):
+            if end < len(stamps) and stamps[end] == stamps[begin]:
+                continue
+            tick = int(tick_ns[begin])
+            fitting = [at for at in answers.get(stamps[begin][1], ()) if tick <= at < tick + self.clock_ns]
+            if fitting:
+                places = np.arange(end - begin) * len(fitting) // (end - begin)
+                sent[begin:end] = np.array(fitting)[places]
+            begin = end
+        return np.maximum.accumulate(sent)
+
+    def _round_trip(self, connection: Connection, seen_ns: NDArray[np.int64]) -> int:
+        """Round trip of an ACK and the data that answer it while no queue waits, ns."""
+        shake = connection.handshake
+        gaps = np.diff(seen_ns)
+        bits = 8.0 * (self.past - self.seq)[1:] + 8 * _HEADER_BYTES
+        usable = gaps > 0
+        if not usable.any():
+            return connection.position.to_sender_ns or 0
+        rate_bps = highest_mode(bits[usable] / gaps[usable] * 1e9, bits[usable])
+        transmission_ns = int(8e9 * (self.payload + _HEADER_BYTES - _SYN_BYTES) / rate_bps)
+        if shake.answer_ns is not None and shake.complete_ns is not None and shake.opened_by_sender:
+            return int(shake.complete_ns - shake.answer_ns) + transmission_ns
+        return connection.position.to_sender_ns or 0
+
+    def _cut(self) -> None:
+        """Find where segments begin and end."""
+        highest = np.maximum.accumulate(self.past)
+        before = np.concatenate([self.seq[:1], highest[:-1]])
+        is_new = self.past > before
+        # Data that the capture lacks come before those behind them.
+        begin, end = before[is_new], self.past[is_new]
+        middle = np.clip(self.seq[is_new], begin, end)
+        pieces = np.stack([begin, middle, middle, end], axis=1).reshape(-1, 2)
+        pieces = pieces[pieces[:, 1] > pieces[:, 0]]
+        counts = -(-(pieces[:, 1] - pieces[:, 0]) // self.payload)
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        self.begins = np.repeat(pieces[:, 0], counts) + within * self.payload
+        self.ends = np.concatenate([self.begins[1:], pieces[-1:, 1]])
+
+    def first(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
+        """First segment that begins at a position of the stream, or behind it."""
+        return np.searchsorted(self.begins, position, side="left").astype(np.int64)
+
+    def whole(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Number of segments that end at a position of the stream, or before it."""
+        return np.searchsorted(self.ends, position, side="right").astype(np.int64)
+
+
+def _numbers(column: pl.Series) -> NDArray[np.int64]:
+    values: NDArray[np.int64] = column.cast(int).fill_null(-1).to_numpy().astype(np.int64)
+    return values
+
+
+@dataclass
+class _Segment:
+    """Transmissions of a segment: the first, the latest and its timestamp."""
+
+    first_ns: int = -1
+    last_ns: int = -1
+    stamp: int = -1
+    count: int = 0
+
+
+class _Walk:
+    """Walks through a capture in order of time, with the scoreboard of its sender."""
+
+    def __init__(self, connection: Connection) -> None:
+        capture = _Capture(connection)
+        self.connection, self.capture = connection, capture
+        acks = connection.acks
+        self.count = min(len(capture.begins), MOST_SEGMENTS)
+        self.segments = [_Segment() for _ in range(self.count)]
+        self.sacked = bytearray(self.count)
+        self.sacked_count = 0
+        self.una, self.next = 0, 0
+        self.rows: list[tuple[Any, ...]] = []
+        self.deliveries: list[tuple[int, int, int, int]] = []
+        self.repeated: list[tuple[int, int]] = []
+        self.left: list[tuple[int, int, int]] = []
+        self.cumulative = capture.whole(acks["ack"].to_numpy().astype(np.int64))
+        window = _numbers(acks["window"]) // capture.payload
+        self.window = np.where(window < 0, _UNKNOWN_WINDOW, window)
+        self.echoes = (acks["flags"].to_numpy() & _ECHO) != 0
+        self.blocks = [
+            (
+                capture.first(_numbers(acks[f"sack_{block}_first"])),
+                capture.whole(_numbers(acks[f"sack_{block}_past"])),
+                _numbers(acks[f"sack_{block}_first"]) >= 0,
+            )
+            for block in range(1, 5)
+        ]
+
+    def run(self) -> None:
+        """Take all packets; at equal times ACKs come before the segments that they release."""
+        capture = self.capture
+        times = np.concatenate([capture.sent_ns, capture.acked_ns])
+        is_segment = np.concatenate([np.ones(len(capture.sent_ns)), np.zeros(len(capture.acked_ns))])
+        first = np.searchsorted(capture.begins, capture.seq, side="right") - 1
+        past = np.maximum(capture.whole(capture.past), first + 1)
+        sent = list(zip(capture.sent_ns.tolist(), first.tolist(), past.tolist(), capture.tsval.tolist(), strict=True))
+        for place in np.lexsort((is_segment, times)).tolist():
+            if place < len(sent):
+                self._send(*sent[place])
+            else:
+                self._take(place - len(sent))
+
+    def _send(self, at: int, first: int, past: int, stamp: int) -> None:
+        past = min(past, self.count)
+        if first < self.next:
+            again = min(past, self.next)
+            for segment in range(first, again):
+                self._note_sent(segment, at, stamp)
+            self.rows.append((1, at, first, again, False))
+        if past > self.next:
+            for segment in range(self.next, past):
+                self._note_sent(segment, at, stamp)
+            last = self.rows[-1] if self.rows else None
+            if last and last[0] == 1 and last[4] and last[3] == self.next and at - last[1] <= _TOGETHER_NS:
+                self.rows[-1] = (*last[:3], past, True)
+            else:
+                self.rows.append((1, at, self.next, past, True))
+            self.next = past
+
+    def _note_sent(self, segment: int, at: int, stamp: int) -> None:
+        state = self.segments[segment]
+        if not state.count:
+            state.first_ns = at
+        state.last_ns, state.stamp, state.count = at, stamp, state.count + 1
+        self.left.append((at, segment, state.count))
+
+    def _take(self, ack: int) -> None:
+        at = int(self.capture.acked_ns[ack])
+        cumulative = min(int(self.cumulative[ack]), self.next)
+        blocks = [
+            (int(first[ack]), min(int(past[ack]), self.next))
+            for first, past, there in self.blocks
+            if there[ack] and first[ack] < past[ack]
+        ]
+        repeated = (0, 0)
+        if blocks and _is_report(blocks, cumulative):
+            repeated, blocks = blocks[0], blocks[1:]
+        blocks = [block for block in blocks[:3] if block[0] < block[1] and block[1] > cumulative]
+        echo = int(self.capture.ack_tsecr[ack])
+        before = self.una + self.sacked_count
+        trigger = self._trigger(cumulative, blocks, repeated, echo)
+        delivered = self.una + self.sacked_count - before
+        if repeated[0] < repeated[1]:
+            self.repeated.append(repeated)
+        state = self.segments[trigger] if trigger < self.count else _Segment()
+        is_of_resent = state.count > 1
+        stamp = state.last_ns
+        if is_of_resent and 0 <= echo < state.stamp:
+            # The echoed timestamp is that of the original.
+            stamp, is_of_resent = state.first_ns, False
+        flags = is_of_resent | (bool(self.echoes[ack]) << 1)
+        owd = int(self.capture.ack_tsval[ack]) * self.capture.clock_ns - stamp
+        window = int(self.window[ack])
+        if delivered > 0:
+            self.deliveries.append((at, delivered, trigger, -1 if state.count > 1 else stamp))
+        self.rows.append((0, at, cumulative, window, blocks, repeated, trigger, max(stamp, 0), flags, owd))
+
+    def _trigger(self, cumulative: int, blocks: list[tuple[int, int]], repeated: tuple[int, int], echo: int) -> int:
+        """The segment whose arrival caused an ACK."""
+        trigger = -1
+        if cumulative > self.una:
+            trigger = cumulative - 1
+            if self.sacked_count:
+                trigger = self._filled(cumulative, echo)
+                left = sum(self.sacked[self.una : cumulative])
+                self.sacked_count -= left
+            self.una = cumulative
+        for first, past in blocks:
+            newest = -1
+            for segment in range(max(first, self.una), past):
+                if not self.sacked[segment]:
+                    self.sacked[segment] = 1
+                    self.sacked_count += 1
+                    newest = segment
+            if trigger < 0:
+                trigger = newest
+        if trigger < 0:
+            trigger = repeated[1] - 1 if repeated[1] else cumulative - 1
+        return max(trigger, 0)
+
+    def _filled(self, cumulative: int, echo: int) -> int:
+        """The segment that filled the last hole below ``cumulative``: a retransmission if the echo is not older."""
+        missing = [segment for segment in range(self.una, cumulative) if not self.sacked[segment]]
+        resent = [segment for segment in missing if self.segments[segment].count > 1]
+        if resent and (echo < 0 or self.segments[resent[0]].stamp <= echo):
+            return max(resent, key=lambda segment: self.segments[segment].last_ns)
+        return missing[-1] if missing else cumulative - 1
+
+    def events(self) -> Events:
+        """The events so far."""
+        capture, shake = self.capture, self.connection.handshake
+        base = min(int(capture.sent_ns[0]), *(row[1] for row in self.rows[:1])) - _FIRST_NS
+        sent_s = (np.array([segment.first_ns for segment in self.segments[: self.next]]) - base) / 1e9
+        rtts = [at - stamp for at, _, _, stamp in self.deliveries if stamp >= 0]
+        rtt_ns = _handshake_rtt(shake, min(rtts, default=0))
+        # A tail loss probe may leave before the first ACK.
+        first_ack = next((row[1] for row in self.rows if row[0] == 0 and row[2] > 0), None)
+        begun = int(capture.sent_ns[0])
+        end = begun + rtt_ns // 2 if first_ack is None else min(first_ack, begun + rtt_ns // 2)
+        first = [row for row in self.rows if row[0] == 1 and row[1] < end]
+        before = sum(row[3] - row[2] for row in first)
+        ended_early = (
+            before < self.count and self.capture.ends[before - 1] - capture.begins[before - 1] < capture.payload
+        )
+        phase = int(np.max(capture.tsval * capture.clock_ns - capture.sent_ns)) + base if capture.tsval[0] >= 0 else 0
+        return Events(
+            table=self._table(base),
+            sent_s=sent_s,
+            payload_bytes=capture.payload,
+            first_window=max(1, before) if before >= 10 or not ended_early else 10,
+            handshake_s=rtt_ns / 1e9,
+            start_s=(int(capture.sent_ns[0]) - base) / 1e9,
+            offset_s=-base / 1e9,
+            phase_ns=phase % _MS,
+            ecn=bool((self.connection.segments["ecn"].to_numpy() > 0).any()),
+            exact=capture.exact,
+            clock_ns=capture.clock_ns,
+            seen=self._seen(base),
+        )
+
+    def _seen(self, base: int) -> Seen:
+        at, delivered, trigger, stamp = np.array(self.deliveries or [(0, 0, 0, -1)], dtype=np.int64).T
+        lost = np.array([segment.count > 1 for segment in self.segments[: self.next]], dtype=bool)
+        for first, past in self.repeated:
+            lost[first:past] = False
+        rtt = np.where(stamp >= 0, (at - stamp) / 1e9, np.nan)
+        left_at, left, number = np.array(self.left, dtype=np.int64).T
+        last = np.array([segment.count for segment in self.segments], dtype=np.int64)[left]
+        return Seen(
+            (at - base) / 1e9, delivered, trigger, rtt, lost, (left_at - base) / 1e9, left, (number < last) & lost[left]
+        )  # fmt: skip
+
+    def _table(self, base: int) -> pl.DataFrame:
+        import polars as pl
+
+        rows = [row for row in self.rows if row[1] - base >= 0]
+        for before, row in pairwise(rows):
+            assert row[1] >= before[1], "events are in order"
+        numbers = ["first", "past", "trigger", "owd", "repeated_first", "repeated_past"]
+        edges = [f"{edge}_{block}" for block in (1, 2, 3) for edge in ("sack", "past")]
+        table: dict[str, list[int]] = {name: [0] * len(rows) for name in [*numbers, *edges]}
+        small: dict[str, list[int]] = {name: [0] * len(rows) for name in ("kind", "flags", "count")}
+        stamps = [0] * len(rows)
+        least = min((row[9] for row in rows if row[0] == 0), default=0)
+        for place, row in enumerate(rows):
+            small["kind"][place] = row[0]
+            table["first"][place], table["past"][place] = row[2], row[3]
+            if row[0]:
+                continue
+            _, _, _, _, blocks, repeated, trigger, stamp, flags, owd = row
+            small["flags"][place], small["count"][place] = int(flags), len(blocks)
+            for block, (first, past) in enumerate(blocks, start=1):
+                table[f"sack_{block}"][place], table[f"past_{block}"][place] = first, past
+            table["repeated_first"][place], table["repeated_past"][place] = repeated
+            table["trigger"][place] = trigger
+            table["owd"][place] = min((owd - least + _MS) // _OWD_UNIT_NS, 2**32 - 1)
+            stamps[place] = max(0, stamp - base) * 1000
+        at = [(row[1] - base) * 1000 for row in rows]
+        return pl.DataFrame(
+            [
+                *(pl.Series(name, values, dtype=pl.UInt8) for name, values in small.items()),
+                *(pl.Series(name, values, dtype=pl.UInt32) for name, values in table.items()),
+                pl.Series("at_ps", at, dtype=pl.UInt64),
+                pl.Series("stamp_ps", stamps, dtype=pl.UInt64),
+            ]
+        )
+
+
+def _is_report(blocks: list[tuple[int, int]], cumulative: int) -> bool:
+    """True if the first block reports segments that arrived twice (RFC 2883 section 4)."""
+    first = blocks[0]
+    inside = len(blocks) > 1 and blocks[1][0] <= first[0] and first[1] <= blocks[1][1]
+    return first[1] <= cumulative or inside
+
+
+def _handshake_rtt(shake: Handshake, least_ns: int) -> int:
+    """RTT of the handshake, ns; the least RTT of data if it was not captured, or if its packets were added later."""
+    if shake.syn_ns is None or shake.answer_ns is None:
+        return max(least_ns, _US)
+    complete = shake.answer_ns if shake.complete_ns is None else shake.complete_ns
+    rtt_ns = int(complete - shake.syn_ns)
+    return max(rtt_ns if rtt_ns > least_ns * _LEAST_SHARE else least_ns, _US)

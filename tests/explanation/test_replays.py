@@ -1,0 +1,117 @@
+"""The algorithm and the path of captures whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from elephan.explanation import open_capture, read_connection
+from elephan.explanation.algorithm import Replays, candidates, fit_algorithm, judged
+from elephan.explanation.disciplines import codel_share, full_share, pie_ratio, virtual_queue
+from elephan.explanation.events import Events, events_of
+from elephan.explanation.path import fit_path
+from elephan.export import events_of as log_of
+from elephan.export import write_pcapng
+from elephan.runs.execute import run
+from elephan.runs.store import Store
+from elephan.scenario import Scenario, ScenarioError
+
+RATE_BPS = 10e6
+RTT_S = 0.040
+
+
+def captured(folder: Path, algorithm: str, at: Any = "sender", **path: Any) -> Events:
+    options = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "30 packets", "duration": "15 s"}
+    scenario = Scenario.dumbbell([algorithm], **{**options, **path}, events=True)
+    result = run(scenario, store=Store(folder / "store"))
+    write_pcapng(result, log_of(result), folder / "capture.pcapng", at)
+    return events_of(read_connection(open_capture(folder / "capture.pcapng")))
+
+
+@pytest.mark.parametrize("algorithm", ["cubic:linux", "htcp:linux", "bbr:linux"])
+def test_a_simulated_sender_is_recognized(tmp_path: Path, algorithm: str) -> None:
+    fit = fit_algorithm(captured(tmp_path, algorithm))
+    assert algorithm.split(":")[0] in [name.split(":")[0] for name in fit.names], fit
+
+
+def test_an_algorithm_that_is_no_candidate_is_not_named(tmp_path: Path) -> None:
+    fit = fit_algorithm(captured(tmp_path, "cubic:linux"), leave_out=["cubic"])
+    assert fit.names == ()
+    assert fit.reason.startswith("none of ")
+
+
+def test_the_path_of_a_simulated_capture_is_found(tmp_path: Path) -> None:
+    fit = fit_path(captured(tmp_path, "cubic:linux"))
+    found = fit.by_name
+    assert fit.queue == "droptail"
+    assert found["rate"].value == pytest.approx(RATE_BPS, rel=0.01)
+    assert found["rtt"].value == pytest.approx(RTT_S, rel=0.01)
+    assert found["buffer"].value == pytest.approx(30 * 1500, rel=0.1)
+    assert fit.scenario("reno", duration_s=5).form.links[0].rate_bps == pytest.approx(RATE_BPS, rel=0.01)
+    assert len(fit.draws) > 10
+
+
+def test_a_policer_is_found_by_its_tokens(tmp_path: Path) -> None:
+    policer = {"rate": "5 Mbit/s", "burst": "60 kB"}
+    fit = fit_path(captured(tmp_path, "cubic:linux", rate="100 Mbit/s", queue="policer", queue_parameters=policer))
+    assert fit.queue == "policer"
+    assert fit.by_name["rate"].value == pytest.approx(5e6, rel=0.02)
+    assert fit.scenario("reno", duration_s=5).form.links[0].queue.kind == "policer"
+
+
+def test_a_replay_can_be_drawn(tmp_path: Path) -> None:
+    replays = Replays(captured(tmp_path, "cubic:linux", duration="3 s"))
+    own, other = replays.follow("cubic:linux"), replays.follow("reno:linux")
+    assert own.segments.columns == ["sent_s", "allowed_s"]
+    late = np.abs(own.segments["allowed_s"].to_numpy() - own.segments["sent_s"].to_numpy())
+    assert np.mean(late <= 1e-3) > 0.98
+    assert own.windows.height == other.windows.height > 100
+    with pytest.raises(ScenarioError, match="'xcp' is no algorithm of a TCP sender alone"):
+        replays.follow("xcp")
+    with pytest.raises(ScenarioError, match="'wrong' is not a preset of cubic"):
+        replays.follow("cubic:wrong")
+
+
+def test_candidates_need_no_routers_and_no_marks_that_are_not_there() -> None:
+    assert {"cubic:linux", "bbr", "reno"} <= set(candidates(ecn=False))
+    assert not {"xcp", "udt", "dctcp:linux"} & set(candidates(ecn=False))
+    assert "dctcp:linux" in candidates(ecn=True)
+
+
+def test_algorithms_that_cannot_be_told_apart_are_named_together() -> None:
+    scores = {"yeah:linux": 0.999, "cubic:linux": 0.998, "stcp": 0.998, "stcp:linux": 0.999, "nv": 0.997, "hcc": 0.4}
+    fit = judged(scores, 1000, 1e-3)
+    assert fit.names == ("cubic:linux", "yeah:linux", "nv")
+    assert fit.reason.endswith("cannot tell these algorithms apart, nor from 1 others")
+    assert judged({"cubic": 0.7, "reno": 0.5}, 1000, 1e-3).names == ()
+    # Guessed random numbers make some difference, and a large lead shows them.
+    assert judged({"cdg:linux": 0.98, "reno:linux": 0.97}, 1000, 1e-3).names == ("reno:linux",)
+    assert judged({"bbr:linux": 0.7, "reno:linux": 0.3}, 1000, 1e-3).names == ("bbr:linux",)
+
+
+def test_signs_of_disciplines() -> None:
+    at = np.array([0.030] * 9 + [0.004])
+    assert full_share(at, 0.001) == pytest.approx(0.9)
+    # A bucket of 10 packets that fills with 500 packets a second, and bursts of 25 packets at most.
+    stream = np.random.default_rng(1)
+    starts = np.cumsum(stream.uniform(0.02, 0.06, 200))
+    times = np.concatenate([start + 0.0002 * np.arange(stream.integers(5, 25)) for start in starts])
+    tokens, lost = 10.0, np.zeros(len(times), dtype=bool)
+    for place, gap in enumerate(np.diff(times, prepend=0.0)):
+        tokens = min(10.0, tokens + 500 * gap)
+        lost[place] = tokens < 1
+        tokens -= not lost[place]
+    bucket = virtual_queue(times, lost, 12_000.0)
+    assert bucket.rate_bps == pytest.approx(6e6, rel=0.02)
+    assert bucket.cost < 0.2
+    times = np.arange(2000, dtype=np.float64) * 0.001
+    # CoDel drops 100 ms after the delay has risen above 5 ms, and again after 100/sqrt(2) ms.
+    delays = np.full(400, 0.020)
+    drops = np.zeros(400, dtype=bool)
+    drops[[100, 200, 271]] = True
+    assert codel_share(times[:400], delays, drops, 0.001) == 1.0
+    assert codel_share(times[:400], delays, drops[::-1].copy(), 0.001) < 0.5
+    assert pie_ratio(times, np.full(2000, 0.001), 5) == np.inf
