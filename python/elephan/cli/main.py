@@ -38,6 +38,7 @@ VERBS = {
     "evaluate": "judge algorithms by RFC 9743, or by a user-defined suite",
     "score": "one number for a candidate, for design loops",
     "search": "a path on which an algorithm fails, in its simplest form",
+    "tune": "parameters of an algorithm for a set of paths",
     "explain": "what limited a flow of a packet capture, and when",
     "compare-backends": "one scenario in each backend, side by side",
     "paper": "reproduce a paper and judge its claims",

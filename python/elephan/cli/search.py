@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from elephan.cli import common, targets
+from elephan.cli import common, loops, targets
 from elephan.cli.score import parameters_of
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import PS_PER_S, parse_positive_time
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from elephan.design.searching import Search
 
 _OPTIONS = {name: f"--{name}" for name in ("for", "over", "against", "limit", "by")}
-_LINE_S = 10.0
 
 
 @click.command("search")
@@ -79,11 +76,12 @@ def command(
     from elephan.design import confirming, keeping, searching
 
     parameters = parameters_of(assignments)
-    with _named(), _shown(quiet=as_json) as watch:
+    with _named(), loops.shown(quiet=as_json) as say:
         result = searching.search(
             algorithm, purpose, over=over, parameters=parameters, against=against, limit=limit,
             budget_s=_seconds(budget, "--budget"), most_runs=runs, duration_s=_seconds(duration, "--duration"), by=by,
-            seed=seed, jobs=jobs, watch=watch,
+            seed=seed, jobs=jobs,
+            watch=lambda runs, wall_s, worst: say(f"{runs} runs in {wall_s:.0f} s, worst {worst:.3g}"),
         )  # fmt: skip
     files = {}
     if result.found is not None:
@@ -113,28 +111,6 @@ def _named() -> Iterator[None]:
     except ScenarioError as error:
         source = _OPTIONS.get(error.source or "", error.source or "search")
         raise ScenarioError(error.message, path=error.path, source=source) from None
-
-
-@contextmanager
-def _shown(*, quiet: bool) -> Iterator[Any]:
-    """Gives the callback that shows the progress on stderr: one line on a terminal, a line now and then on a pipe."""
-    if quiet:
-        yield None
-        return
-    terminal = sys.stderr.isatty()
-    last = time.monotonic()
-
-    def watch(runs: int, wall_s: float, worst: float) -> None:
-        nonlocal last
-        if not terminal and time.monotonic() - last < _LINE_S:
-            return
-        last = time.monotonic()
-        text = f"{runs} runs in {wall_s:.0f} s, worst {worst:.3g}"
-        click.echo(f"\r{text}\033[K" if terminal else text, err=True, nl=not terminal)
-
-    yield watch
-    if terminal:
-        click.echo("\r\033[K", err=True, nl=False)
 
 
 def _print(result: Search, files: dict[str, str]) -> None:
