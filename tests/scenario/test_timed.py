@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from elephan import Run, run
 from elephan.metrics.throughput import throughput_mbps
 from elephan.runs.store import Store
 from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.toml import write_value
 
 MS = 10**9
 S = 10**12
@@ -244,3 +246,12 @@ def test_most_packets_have_the_largest_sample(tmp_path: Path) -> None:
     mean_ms = made(given, tmp_path).flows["owd_mean_ms"][0]
     # 20 ms of propagation, 0.12 ms on the link, and a tenth of this on each access link.
     assert mean_ms == pytest.approx(20 + 0.144 + 30 - 0.12, abs=0.02)
+
+
+def test_a_long_table_is_written_as_a_short_one_is() -> None:
+    """Long lists take another way, unless a text in them needs an escape."""
+    rows = [[f"{i} s", f"{i % 7 + 1}.5 Mbit/s"] for i in range(3000)]
+    for table in (rows, [*rows, ["a\\b", 'c"d']], [*rows, ["{", "null"]], [[i, i % 2 == 0, 0.5] for i in range(3000)]):
+        text = write_value(table)
+        assert text == "[" + ", ".join(write_value(row) for row in table) + "]"
+        assert tomllib.loads(f"x = {text}")["x"] == table

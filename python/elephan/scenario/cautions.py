@@ -86,8 +86,14 @@ def epoch_s(algorithm: str, window: float, rtt_s: float) -> float | None:
     return None
 
 
+def _links(scenario: ScenarioTable, graph: Graph) -> tuple[LinkSpec, ...]:
+    """The links of the canonical form, which a scenario has computed; a table over time takes a while."""
+    known = getattr(scenario, "compact_form", None)
+    return (canonical_form(scenario, graph) if known is None else known).links
+
+
 def _short_run(scenario: ScenarioTable, graph: Graph) -> list[str]:
-    links = canonical_form(scenario, graph).links
+    links = _links(scenario, graph)
     from_ps, to_ps = measure_window(scenario)
     found = []
     for i, flow in enumerate(scenario.flow):
@@ -201,7 +207,7 @@ def _late_writes(scenario: ScenarioTable) -> list[str]:
 def _token_rates(scenario: ScenarioTable, graph: Graph) -> list[str]:
     """Links whose discipline limits their rate, so that their BDP and their utilization are of another rate."""
     found = []
-    for position, link in enumerate(canonical_form(scenario, graph).links):
+    for position, link in enumerate(_links(scenario, graph)):
         stated = link.queue.parameters.get("rate_bps")
         token_bps = None if stated is None or not graph.data_users(position) else int(stated)
         if token_bps is not None and token_bps < link.rate_bps:

@@ -430,7 +430,8 @@ def _spelled(amount: int, units: dict[str, int]) -> str:
         if amount >= size:
             name, factor = unit, size
     whole, rest = divmod(amount, factor)
-    return f"{whole} {name}" if rest == 0 else f"{plain_decimal(Decimal(amount) / factor)} {name}"
+    digits = f".{rest + factor}".replace("1", "", 1).rstrip("0") if rest else ""
+    return f"{whole}{digits} {name}"
 
 
 _DECIMAL_TIMES = {unit: size for unit, size in TIME_UNITS.items() if unit not in ("min", "h")}
