@@ -43,7 +43,15 @@ def agrees(shown: list[str], printed: list[str]) -> bool:
 
 
 def test_every_kind_of_user_has_a_tutorial() -> None:
-    assert {page.stem for page in PAGES} == {"researcher", "operator", "standards", "quic", "teacher"}
+    assert {page.stem for page in PAGES} == {
+        "researcher",
+        "operator",
+        "standards",
+        "quic",
+        "teacher",
+        "capture",
+        "qlog",
+    }
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from elephan.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
     from elephan.comparison import Answer, Comparison
+    from elephan.scenario import Scenario
 
 _OPTIONS = {
     "dumbbell.rate": "--rate",
@@ -83,6 +84,7 @@ def named_options() -> Iterator[None]:
 )  # fmt: skip
 @click.option("--path", "named_path", metavar="NAME", help="A path of elephan paths, in place of --rate and --rtt.")
 @click.option("--scenario", metavar="FILE", help="Path from a scenario file, in place of the options above.")
+@click.option("--capture", metavar="FILE", help="Path from a capture (elephan explain), in place of the options above.")
 @click.option(
     "--prefer", metavar="WHAT", default="balanced", show_default=True,
     help="Objective: balanced, goodput, delay, fairness or short-flows.",
@@ -117,6 +119,7 @@ def command(
     traces: Sequence[str],
     named_path: str | None,
     scenario: str | None,
+    capture: str | None,
     prefer: str,
     rivals: str,
     seeds: int | None,
@@ -143,12 +146,17 @@ def command(
     others = [name.strip() for name in rivals.split(",") if name.strip()]
     if not others:
         raise ScenarioError(f"'{rivals}' names no algorithm; write for example --rivals cubic,bbr", source="--rivals")
-    if scenario is None and named_path is None:
+    fitted: Scenario | str | None = scenario
+    if capture is not None:
+        if named_path is not None:
+            raise ScenarioError("names a path, and so does --capture; give one of them", source="--path")
+        fitted = _fitted(capture, scenario, as_json=as_json)
+    if fitted is None and named_path is None:
         _check_path({"--rate": rate or traces, "--rtt": rtt, "--buffer": buffer_size})
     with named_options(), _shown(quiet=as_json) as watch:
         found = comparison.compare(
             list(algorithms), rate, rtt, buffer_size, loss=loss, flows=flows, background=background, queue=queue,
-            ecn=ecn, trace=list(traces) or None, path=named_path, scenario=scenario, prefer=prefer,
+            ecn=ecn, trace=list(traces) or None, path=named_path, scenario=fitted, prefer=prefer,
             rivals=others, seeds=seeds, budget=budget, on=backend,
             duration=duration, horizon=horizon, stack=stack, jobs=jobs, store=runs.Store(store), watch=watch,
         )  # fmt: skip
@@ -213,6 +221,21 @@ def _shown(*, quiet: bool) -> Iterator[Any]:
             live.update(Text(f"{words.after_s:3.0f} s  {words.text}"), refresh=True)
 
         yield watch
+
+
+def _fitted(capture: str, scenario: str | None, *, as_json: bool) -> Scenario:
+    """The path of a capture, whose fit is judged in a line."""
+    from elephan.explanation import explain
+    from elephan.explanation.wording import check_words
+
+    if scenario is not None:
+        raise ScenarioError("states a path, and so does --capture; give one of them", source="--scenario")
+    found = explain(capture)
+    if not as_json:
+        common.say(check_words(found.check))
+    elif found.check.is_poor:
+        common.warn(check_words(found.check))
+    return found.scenario
 
 
 def print_comparison(found: Comparison) -> None:

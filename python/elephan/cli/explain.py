@@ -1,16 +1,24 @@
-"""``elephan explain``: what limited a flow of a capture."""
+"""``elephan explain``: what limited a flow of a capture, its path and algorithm, and what else would have done."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from elephan.cli import common, targets
+from elephan.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
     from elephan.explanation import Explanation
     from elephan.explanation.connection import Flow
+    from elephan.explanation.log_limits import LogExplanation
+    from elephan.explanation.predicting import ModelCheck, Prediction
+    from elephan.explanation.results import AlgorithmFit, PathFit
+
+_MOST_PRINTED = 5
 
 
 @click.command("explain")
@@ -19,42 +27,182 @@ if TYPE_CHECKING:
     "--flow", "number", type=common.Count(1, 10**12), metavar="N",
     help="Number of the connection, from the list. [default: the one with the most data]",
 )  # fmt: skip
+@click.option(
+    "--limits", "only_limits", is_flag=True, help="Only the limits, which take a moment: no path, no algorithm."
+)
+@click.option("--what-if", "others", metavar="ALG,…", help="Predict these algorithms on the fitted path.")
+@click.option("--rate", metavar="RATE", help="With --what-if: another rate of the bottleneck.")
+@click.option("--rtt", metavar="TIME", help="With --what-if: another two-way propagation delay.")
+@click.option(
+    "--buffer", "buffer_size", metavar="BUFFER", help="With --what-if: another buffer, such as '1 MB' or '1 BDP'."
+)
+@click.option("--queue", metavar="QUEUE", help="With --what-if: another queue discipline, such as fq_codel.")
 @click.option("--addresses", is_flag=True, help="Show the hosts' addresses in the list of connections.")
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Write a report there.")
+@common.jobs_option
 @common.json_option
-def command(file: str, number: int | None, addresses: bool, out: str | None, as_json: bool) -> None:
-    """Explain what limited a flow of a capture, and when.
+def command(
+    file: str,
+    number: int | None,
+    only_limits: bool,
+    others: str | None,
+    rate: str | None,
+    rtt: str | None,
+    buffer_size: str | None,
+    queue: str | None,
+    addresses: bool,
+    out: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Explain what limited a flow of a capture, and when; the path, and the algorithm of its sender.
 
     FILE is a capture in pcap or pcapng, also in gzip or zstd, from the sender, the receiver or between them; 128 bytes
-    of each packet are enough (tcpdump -s 128). The host that sends the data is called A, and the other B.
+    of each packet are enough (tcpdump -s 128). A log of the sender shows its limits only: ss -tin over time with the
+    time before each output, iperf3 -J, or qlog. The host that sends the data is called A, and the other B. Each
+    algorithm is replayed against the packets, and the path is simulated and compared with the capture.
     """
-    from elephan.explanation import explain
+    from elephan.explanation.explaining import explain_file
+    from elephan.explanation.log_limits import LogExplanation
 
-    found = explain(file, flow=number)
-    page = None
-    if out is not None:
-        from elephan.explanation.reporting import explanation_report
-
-        page = explanation_report(found, out)
+    changes = {"rate": rate, "rtt": rtt, "buffer": buffer_size, "queue": queue}
+    names = _names(others, changes)
+    if only_limits and names:
+        raise ScenarioError("needs the path, and --limits leaves it out", source="--what-if")
+    found = explain_file(file, flow=number)
+    if isinstance(found, LogExplanation):
+        needs = {"--what-if": names, "--out": out, "--addresses": addresses}
+        given = next((option for option, value in needs.items() if value), None)
+        if given is not None:
+            raise ScenarioError("needs packets, and a log has none; capture with tcpdump", source=given)
+        _print_log(found, as_json=as_json)
+        return
+    if not as_json:
+        common.say(found.text)
+        print_limits(found, addresses=addresses)
+    model = _Model() if only_limits else _model(found, names, changes, jobs, quiet=as_json)
+    page = None if out is None else _page(found, model, out)
     if as_json:
-        common.print_json(found.document() | ({} if page is None else {"report": str(page)}))
+        document = found.document() | ({} if only_limits else found.model_document())
+        document |= {"what_if": [vars(one) for one in model.predictions]} if names else {}
+        common.print_json(document | ({} if page is None else {"report": page}))
+        return
+    for note in found.notes:
+        common.warn(note)
+    if page is not None:
+        common.say(page)
+
+
+def _print_log(found: LogExplanation, *, as_json: bool) -> None:
+    if as_json:
+        common.print_json(found.document())
         return
     common.say(found.text)
-    print_explanation(found, addresses=addresses)
-    if page is not None:
-        common.say(str(page))
+    rows = [[str(share.limit), f"{100 * share.fraction:.1f}"] for share in found.shares]
+    common.print_table("Limits", ["limit", "% of time"], rows)
+    for share in found.shares:
+        common.say(f"{share.limit}: {share.evidence}.")
+    for note in found.log.notes:
+        common.warn(note)
 
 
-def print_explanation(found: Explanation, *, addresses: bool) -> None:
-    """Print the tables, and what the capture lacks."""
+@dataclass
+class _Model:
+    """The parts of an answer that need the path."""
+
+    fit: PathFit | None = None
+    algorithm: AlgorithmFit | None = None
+    check: ModelCheck | None = None
+    predictions: tuple[Prediction, ...] = ()
+    words: list[str] = field(default_factory=list)
+
+
+def _names(others: str | None, changes: dict[str, str | None]) -> list[str]:
+    """The algorithms to predict."""
+    if others is None:
+        given = next((name for name, value in changes.items() if value is not None), None)
+        if given is not None:
+            raise ScenarioError("changes a prediction; name the algorithms with --what-if", source=f"--{given}")
+        return []
+    names = [name.strip() for name in others.split(",") if name.strip()]
+    if not names:
+        raise ScenarioError(
+            f"'{others}' names no algorithm; write for example --what-if cubic,bbr3", source="--what-if"
+        )
+    return list(dict.fromkeys(names))
+
+
+def _model(
+    found: Explanation, names: Sequence[str], changes: dict[str, str | None], jobs: int | None, *, quiet: bool
+) -> _Model:
+    """The path, the algorithm, the check and the predictions, each printed when it is known."""
+    from elephan.explanation import wording
+
+    model = _Model()
+
+    def say(text: str) -> None:
+        model.words.append(text)
+        if not quiet:
+            common.say(text)
+
+    try:
+        model.fit = found.path
+    except ScenarioError as error:
+        if names:
+            raise
+        say(f"The path and the algorithm cannot be found: {error}.")
+        return model
+    model.algorithm, model.check = found.algorithm, found.check
+    say(wording.check_words(model.check))
+    say(wording.path_words(model.fit))
+    say(wording.algorithm_words(model.algorithm))
+    if not quiet:
+        _print_model(model)
+    if names:
+        model.predictions = found.what_if(names, jobs=jobs, **changes)
+        if not quiet:
+            rows = wording.prediction_rows(model.predictions)
+            common.print_table("On the fitted path", list(wording.PREDICTION_HEADER), rows)
+            common.say(f"Intervals: {model.predictions[0].paths} paths that the capture allows.")
+    return model
+
+
+def _print_model(model: _Model) -> None:
+    from elephan.explanation.wording import shown_quantity
+
+    if model.fit is not None:
+        rows = [[one.title, shown_quantity(one)] for one in model.fit.quantities if one.identifiable]
+        common.print_table("Path", ["quantity", "value (95 % interval)"], rows)
+        for one in model.fit.quantities:
+            if not one.identifiable:
+                common.say(f"{one.title} is not identifiable from this capture: {one.reason}.")
+        common.say(f"queue: {model.fit.queue or 'not identifiable'}; {model.fit.queue_reason}.")
+        for line in model.fit.assumptions:
+            common.say(f"assumed: {line}.")
+    if model.algorithm is not None and model.algorithm.ranking:
+        ranked = model.algorithm.ranking[:_MOST_PRINTED]
+        rows = [[match.algorithm, f"{100 * match.score:.1f}"] for match in ranked]
+        common.print_table("Algorithm, by replay", ["algorithm", "% of segments when they were sent"], rows)
+
+
+def _page(found: Explanation, model: _Model, out: str) -> str:
+    from elephan.explanation.reporting import explanation_report
+
+    page: Any = explanation_report(
+        found, out, fit=model.fit, algorithm=model.algorithm, check=model.check, predictions=model.predictions,
+        words=model.words,
+    )  # fmt: skip
+    return str(page)
+
+
+def print_limits(found: Explanation, *, addresses: bool) -> None:
+    """Print the limits with their evidence, and the connections of the capture."""
     rows = [[str(share.limit), f"{100 * share.fraction:.1f}"] for share in found.limits.shares]
     common.print_table("Limits", ["limit", "% of time"], rows)
     for share in found.limits.shares:
         common.say(f"{share.limit}: {share.evidence}.")
     if len(found.capture.flows) > 1 or addresses:
         _print_flows(found.capture.flows, found.connection.flow.number, addresses=addresses)
-    for note in found.notes:
-        common.warn(note)
 
 
 def _print_flows(flows: tuple[Flow, ...], chosen: int, *, addresses: bool) -> None:

@@ -28,13 +28,17 @@ class Overlay:
 
     Attributes:
         name: its algorithm.
-        time_s, rate_mbps, rtt_ms: goodput and round trip at its samples, in the time of the capture.
+        time_s: times of its samples, in the time of the capture.
+        acked_mb, rate_mbps, flight_kb, rtt_ms: acknowledged data, goodput, data in flight and round trip; NaN where
+            they are not known.
     """
 
     name: str
-    time_s: tuple[float, ...]
-    rate_mbps: tuple[float | None, ...]
-    rtt_ms: tuple[float | None, ...]
+    time_s: NDArray[np.float64]
+    acked_mb: NDArray[np.float64]
+    rate_mbps: NDArray[np.float64]
+    flight_kb: NDArray[np.float64]
+    rtt_ms: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class FlowFigure(Figure):
             if number:
                 layout[f"xaxis{suffix_of(number)}"]["matches"] = "x"
             layout["shapes"] += self._shades(suffix_of(number))
-        layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}
+        layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.03, "yanchor": "bottom"}
         data = [*self._legend(), *_sequence(line), *self._series()]
         return {"data": data, "layout": layout}
 
@@ -94,10 +98,10 @@ class FlowFigure(Figure):
         found.append(_curve("least round trip", times, values["rtt_min_s"] * 1e3, 3, 2, legend=False))
         if self.overlay is not None:
             over = self.overlay
-            x = np.array(over.time_s)
-            found.append(_curve(f"{over.name}, simulated", x, _numbers(over.rate_mbps), 1, 1, dashed=True))
-            rtt = _numbers(over.rtt_ms)
-            found.append(_curve(f"{over.name}, simulated", x, rtt, 3, 1, dashed=True, legend=False))
+            panels = (over.acked_mb, over.rate_mbps, over.flight_kb, over.rtt_ms)
+            for panel, values_of in enumerate(panels):
+                name = f"{over.name}, simulated on the fitted path"
+                found.append(_curve(name, over.time_s, values_of, panel, 1, dashed=True, legend=panel == 0))
         return found
 
 
@@ -134,10 +138,6 @@ def _curve(
 
 def _rounded(values: NDArray[Any]) -> list[float | None]:
     return [round(float(value), 6) if np.isfinite(value) else None for value in values]
-
-
-def _numbers(values: tuple[float | None, ...]) -> NDArray[np.float64]:
-    return np.array([np.nan if value is None else value for value in values], dtype=float)
 
 
 def _shade_color(limit: Limit, alpha: float) -> str:

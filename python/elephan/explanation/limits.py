@@ -34,8 +34,9 @@ _CONTEXT = 6
 """Intervals on each side that show queues, losses and probes of an interval."""
 _EXCURSION = 1.12
 """Least ratio of the largest to the median of bytes in flight that is a probe for more."""
-_PLATEAU = 0.06
-"""Largest spread of bytes in flight of a sender that may not send more."""
+_PLATEAU = 0.03
+_OFTEN = 0.25
+"""Largest difference of two flights of a sender that may not send more, and least share of intervals with one."""
 _AS_BEFORE = 0.9
 """Least fraction of an earlier flight that is still the same window."""
 _EVEN = 0.3
@@ -45,6 +46,8 @@ _AFTER_START = 2
 """Intervals after slow start in which its last bursts are still on the way."""
 _GROWTH = 1.3
 """Least growth of bytes in flight in an interval of slow start."""
+_SHORT_NS = 1_000_000
+_TOP = 0.98
 _POLICED_LOSS = 0.01
 """Least fraction of segments that a policer drops while it limits."""
 
@@ -93,7 +96,7 @@ class _Judge:
                 limit = Limit.SLOW_START
             elif partial[i] > 0.5 or (released[i] < 0.35 and not (queued[i] or lossy[i] or probes[i])):
                 limit = Limit.APPLICATION
-            elif not (queued[i] or lossy[i]) and self._flat(i):
+            elif not (queued[i] or lossy[i]) and self._flat[i]:
                 # More was in flight before: the window lets more be sent, and there is no more.
                 limit = Limit.SEND_BUFFER if values["flight_max"][i] >= _AS_BEFORE * most[i] else Limit.APPLICATION
             else:
@@ -142,11 +145,20 @@ class _Judge:
             result[i] = flight[i] if losses[i] > 0 or i == 0 else max(result[i - 1], flight[i])
         return result
 
-    def _flat(self, i: int) -> bool:
-        """True if as many bytes are in flight in the intervals before and after."""
-        near = self.of.series["flight_max"][max(0, i - _CONTEXT) : i + _CONTEXT + 1]
-        near = near[self._settled[max(0, i - _CONTEXT) : i + _CONTEXT + 1]]
-        return bool(len(near) >= _CONTEXT and np.ptp(near) <= max(_PLATEAU * near.max(), 2 * self.of.mss))
+    @cached_property
+    def _flat(self) -> NDArray[np.bool_]:
+        """Intervals with a flight that is that of many others, in a flow without losses: it may not grow.
+
+        CUBIC's window hardly grows for seconds either, but it comes from a loss and leads to one.
+        """
+        flight, settled = self.of.series["flight_max"], self._settled
+        if not settled.any() or self.of.series["losses"][settled].any():
+            return np.zeros(self.of.count, dtype=bool)
+        others = np.sort(flight[settled])
+        width = np.maximum(_PLATEAU * flight, 2 * self.of.mss)
+        alike = np.searchsorted(others, flight + width, "right") - np.searchsorted(others, flight - width, "left")
+        result: NDArray[np.bool_] = settled & (alike >= max(_CONTEXT, _OFTEN * len(others)))
+        return result
 
     @cached_property
     def _slow_start(self) -> NDArray[np.bool_]:
@@ -175,6 +187,10 @@ class _Judge:
         losing = np.flatnonzero(values["losses"] > 0)
         seen = np.array([max(queues[max(0, i - 1) : i + 1]) for i in losing])
         if np.median(seen) > max(self.of.queue_ns, 0.3 * queues.max()):
+            return Limit.CONGESTION
+        # A short queue counts if losses come at its top.
+        top = float(np.quantile(queues[known], _TOP))
+        if top > _SHORT_NS + self.of.line.resolution_ns and np.median(seen) > top / 2:
             return Limit.CONGESTION
         fraction = lost / max(1.0, values["segments"].sum())
         if fraction >= _POLICED_LOSS and self._clipped():

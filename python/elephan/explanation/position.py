@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+_LEAST_SHARE = 0.1
 _AT_AN_END = 0.1
 """Largest share of the round trip on one side that still counts as this side's host."""
 
 
 def find_position(segments: pl.DataFrame, acks: pl.DataFrame, shake: Handshake) -> Position:
     """The place of a capture."""
-    to_receiver = _least(_to_receiver(segments, acks), _of_handshake(shake, opener=False))
-    to_sender = _least(_to_sender(segments, acks), _of_handshake(shake, opener=True))
+    to_receiver = _with_handshake(_to_receiver(segments, acks), _of_handshake(shake, opener=False))
+    to_sender = _to_sender(segments, acks)
+    if to_sender is None:
+        to_sender = _of_handshake(shake, opener=True)
     if to_receiver is None:
         return Position("sender", 0, to_sender, known=False)
     if to_sender is None:
@@ -37,9 +40,14 @@ def find_position(segments: pl.DataFrame, acks: pl.DataFrame, shake: Handshake) 
     return Position("between", to_receiver, to_sender)
 
 
-def _least(*values: int | None) -> int | None:
-    known = [value for value in values if value is not None and value >= 0]
-    return min(known, default=None)
+def _with_handshake(of_data: int | None, shaken: int | None) -> int | None:
+    """The least round trip of data or of the handshake, which has met no queue of its own flow.
+
+    A handshake that is much shorter was answered by a middlebox, or was written by a simulator.
+    """
+    if of_data is None or shaken is None:
+        return shaken if of_data is None else of_data
+    return min(of_data, shaken) if shaken >= _LEAST_SHARE * of_data else of_data
 
 
 def _of_handshake(shake: Handshake, *, opener: bool) -> int | None:
@@ -47,8 +55,8 @@ def _of_handshake(shake: Handshake, *, opener: bool) -> int | None:
     if shake.opened_by_sender is None or shake.answer_ns is None:
         return None
     # From the answer to the host that opened and back, or from its SYN to the other host and back.
-    to_opener = None if shake.complete_ns is None else shake.complete_ns - shake.answer_ns
-    to_other = None if shake.syn_ns is None else shake.answer_ns - shake.syn_ns
+    to_opener = None if shake.complete_ns is None else max(0, shake.complete_ns - shake.answer_ns)
+    to_other = None if shake.syn_ns is None else max(0, shake.answer_ns - shake.syn_ns)
     return to_opener if opener == shake.opened_by_sender else to_other
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elephan.explanation.results import Limit, Limits, PathDraw, PathFit
+from elephan.explanation.connection import Connection
+from elephan.explanation.results import OF_PATH, Limit, Limits, PathDraw, PathFit
 from elephan.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ DRAWS = 12
 """Paths from the joint interval on which each algorithm runs."""
 POOR = 0.2
 """Distance from which a fit is called poor."""
+_WORTH_A_FIELD = 0.05
+"""Least share of time in which the receive window limits a flow whose simulation has it too."""
 _METRICS = ("goodput_mbps", "rtt_mean_ms", "rtt_p95_ms", "retransmit_rate")
 
 
@@ -86,16 +89,35 @@ def duration_of(limits: Limits) -> float:
     return float(np.clip(round(captured, 1), LEAST_DURATION_S, DURATION_S))
 
 
-def check_model(fit: PathFit, algorithm: str, limits: Limits) -> ModelCheck:
-    """Simulate the fitted path with an algorithm, and compare it with the capture while the path limits the flow.
+def own_limits(connection: Connection, limits: Limits) -> dict[str, Any]:
+    """Fields of the simulated flow for limits that are not the path's: an application's rate, a receive window."""
+    fields: dict[str, Any] = {}
+    window = connection.acks["window"]
+    if limits.fractions.get(Limit.RECEIVE_WINDOW, 0.0) >= _WORTH_A_FIELD and window.null_count() == 0:
+        fields["stack"] = {"base": "linux", "receive_window": f"{int(window.to_numpy().max())} bytes"}
+    if limits.fractions.get(Limit.APPLICATION, 0.0) > 1 / 2:
+        acks = connection.acks
+        data = int(acks["ack"].to_numpy().max()) - int(connection.segments["seq"].to_numpy().min())
+        span_s = limits.intervals[-1].end_s - limits.intervals[0].start_s
+        fields["application"] = {"rate": f"{8 * max(1, data) / max(span_s, 1e-3):.0f} bit/s"}
+    return fields
+
+
+def scenario_of(fit: PathFit, algorithm: str, connection: Connection, limits: Limits, **changes: Any) -> Scenario:
+    """The fitted path with one flow that has the limits of the captured one besides the path's."""
+    flow = {"algorithm": algorithm, **own_limits(connection, limits)}
+    return fit.scenario(flow, duration_s=duration_of(limits), **changes)
+
+
+def check_model(fit: PathFit, algorithm: str, connection: Connection, limits: Limits) -> ModelCheck:
+    """Simulate the fitted path with an algorithm, and compare it with the capture while its main limit holds.
 
     Raises:
         RunError: the simulation failed.
     """
     from elephan.runs import run as simulate
 
-    duration_s = duration_of(limits)
-    run = simulate(fit.scenario(algorithm, duration_s=duration_s))
+    run = simulate(scenario_of(fit, algorithm, connection, limits))
     values, steady = limits.series, _steady(limits)
     summary = run.summary()["flows"][0]
     rtts = np.nanmean([values["rtt_min_s"][steady], values["rtt_max_s"][steady]], axis=0)
@@ -111,9 +133,11 @@ def check_model(fit: PathFit, algorithm: str, limits: Limits) -> ModelCheck:
 
 
 def _steady(limits: Limits) -> Any:
-    """Intervals in the second half of the capture that the path limits, or all if there are none."""
+    """Intervals in the second half of the capture that have its main limit, or all if there are none."""
     times = limits.series["time_s"]
-    of_path = np.array([limits.at(time_s) in (Limit.CONGESTION, Limit.RANDOM_LOSS, Limit.POLICER) for time_s in times])
+    main = limits.main
+    kinds = OF_PATH[1:] if main in OF_PATH else (main,)
+    of_path = np.array([limits.at(time_s) in kinds for time_s in times])
     late = times > (times[0] + times[-1]) / 2
     known = np.isfinite(limits.series["rtt_max_s"])
     for chosen in (of_path & late & known, of_path & known, known):
@@ -123,15 +147,16 @@ def _steady(limits: Limits) -> Any:
 
 
 def predict(
-    fit: PathFit, algorithms: Sequence[str], limits: Limits, *, changes: Mapping[str, Any] | None = None,
-    draws: int = DRAWS, jobs: int | None = None,
+    fit: PathFit, algorithms: Sequence[str], connection: Connection, limits: Limits, *,
+    changes: Mapping[str, Any] | None = None, draws: int = DRAWS, jobs: int | None = None,
 ) -> tuple[Prediction, ...]:  # fmt: skip
     """Numbers of algorithms on the fitted path, over draws from its joint interval.
 
     Args:
         fit: the path.
         algorithms: names, with presets where wanted.
-        limits: limits of the captured flow, for its duration.
+        connection: the captured flow.
+        limits: its limits, which the simulated flow has too if they are not the path's.
         changes: fields of the bottleneck that differ from the fitted ones: ``buffer``, ``queue``, ``rate``, ``rtt``.
         draws: number of paths.
         jobs: number of simultaneous runs.
@@ -145,8 +170,15 @@ def predict(
     stated = dict(changes or {})
     found = []
     for algorithm in algorithms:
-        base: Scenario = fit.scenario(algorithm, duration_s=duration_of(limits), **stated)
-        rows = [_fields(path, stated) for path in paths]
+        base = scenario_of(fit, algorithm, connection, limits, **stated)
+        rows = [
+            {
+                f"dumbbell.{name}": value
+                for name, value in fit.options(path, stated.get("queue")).items()
+                if name not in stated
+            }
+            for path in paths
+        ]
         table = batch(base, rows, list(_METRICS), jobs=jobs, progress=False)
         failed = [why for why in table["why"].to_list() if why] if "why" in table.columns else []
         columns = {name: _column(table, name) for name in _METRICS}
@@ -166,16 +198,6 @@ def predict(
 
 def _any(values: Any) -> bool:
     return bool(np.isfinite(values).any())
-
-
-def _fields(path: PathDraw, stated: Mapping[str, Any]) -> dict[str, Any]:
-    fields = {
-        "dumbbell.rate": f"{path.rate_bps:.0f} bit/s",
-        "dumbbell.rtt": f"{path.rtt_s * 1e9:.0f} ns",
-        "dumbbell.buffer": f"{path.buffer_bytes:.0f} bytes",
-        "dumbbell.loss": path.loss,
-    }
-    return {name: value for name, value in fields.items() if name.partition(".")[2] not in stated}
 
 
 def _column(table: Any, name: str) -> Any:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from elephan.explanation.connection import Connection
 from elephan.explanation.drawing import FlowFigure, Overlay
 from elephan.explanation.explaining import Explanation
 from elephan.explanation.results import AlgorithmFit, PathFit
@@ -49,7 +52,7 @@ def explanation_report(
     Raises:
         OSError: the folder cannot be written.
     """
-    overlay = None if check is None else overlay_of(check)
+    overlay = None if check is None else overlay_of(check, found.connection)
     figure = FlowFigure("flow", "The flow over time", _CAPTION, found.connection, found.limits, overlay)
     tables = [_limits(found), _numbers(found)]
     tables += [_path(fit)] if fit is not None else []
@@ -59,7 +62,8 @@ def explanation_report(
     page = {
         "title": f"What limited the flow: {found.limits.main}",
         "subject": f"Connection {found.connection.flow.number} of a capture: A sends, B receives.",
-        "answer": " ".join([found.text, *words]),
+        "answer": found.text,
+        "words": list(words),
         "notes": list(found.notes),
         "tables": tables,
         "assumptions": list(fit.assumptions) if fit is not None else [],
@@ -70,13 +74,15 @@ def explanation_report(
     return pages.report("explanation.html.j2", Path(out) / "report.html", page, [figure], runs=runs)
 
 
-def overlay_of(check: ModelCheck) -> Overlay:
-    """The simulated flow at its samples."""
+def overlay_of(check: ModelCheck, connection: Connection) -> Overlay:
+    """The simulated flow at its samples, in the time of the capture: both have their first segment at the same time."""
     samples = check.run.samples
-    times = samples["time_s"].to_list()
-    return Overlay(
-        check.algorithm, tuple(times), tuple(samples["goodput_mbps"].to_list()), tuple(samples["srtt_ms"].to_list())
-    )
+    times = samples["time_s"].to_numpy() + connection.segments["time_ns"].to_numpy()[0] / 1e9
+    acked_mb = samples["delivered_segments"].to_numpy() * connection.mss / 1e6
+    rates = np.diff(acked_mb, prepend=np.nan) * 8 / np.diff(times, prepend=np.nan)
+    flight_kb = samples["in_flight"].fill_null(float("nan")).to_numpy() * connection.mss / 1e3
+    rtt_ms = samples["rtt_s"].fill_null(float("nan")).to_numpy() * 1e3
+    return Overlay(check.algorithm, times, acked_mb, rates, flight_kb, rtt_ms)
 
 
 def _facts(check: ModelCheck | None) -> list[tuple[str, str]]:

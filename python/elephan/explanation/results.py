@@ -164,28 +164,38 @@ class PathFit:
         """The numbers by name."""
         return {quantity.name: quantity for quantity in self.quantities}
 
-    def scenario(self, algorithm: str, *, duration_s: float, draw: PathDraw | None = None, **changes: Any) -> Scenario:
-        """The path with one flow, for every backend. ``changes`` are arguments of ``Scenario.dumbbell``."""
+    def scenario(
+        self, flow: str | Mapping[str, Any], *, duration_s: float, draw: PathDraw | None = None, **changes: Any
+    ) -> Scenario:
+        """The path with one flow, for every backend: an algorithm, or a table with a flow's fields.
+
+        ``changes`` are arguments of ``Scenario.dumbbell``.
+        """
         from elephan.scenario import Scenario
 
-        path = draw or self.best
+        options = self.options(draw or self.best, changes.get("queue")) | {
+            "duration": f"{duration_s * 1e3:.0f} ms",
+            "stack": "linux",
+        }
+        return Scenario.dumbbell([flow], **{**options, **changes})
+
+    def options(self, path: PathDraw, queue: str | None = None) -> dict[str, Any]:
+        """Fields of a dumbbell for a path, with its own queue or another."""
+        queue = queue or self.queue or "droptail"
         options: dict[str, Any] = {
             "rate": f"{path.rate_bps:.0f} bit/s",
             "rtt": f"{path.rtt_s * 1e9:.0f} ns",
             "buffer": f"{path.buffer_bytes:.0f} bytes",
-            "queue": self.queue or "droptail",
-            "duration": f"{duration_s * 1e3:.0f} ms",
-            "stack": "linux",
+            "queue": queue,
+            "loss": path.loss,
         }
-        if self.queue == "policer":
+        if queue == "policer":
             # The link behind a policer is faster than its tokens, and its queue never fills.
             options |= {"rate": f"{4 * path.rate_bps:.0f} bit/s", "buffer": "1000 packets"}
             options["queue_parameters"] = {
                 "rate": f"{path.rate_bps:.0f} bit/s", "burst": f"{path.buffer_bytes:.0f} bytes",
             }  # fmt: skip
-        if path.loss > 0:
-            options["loss"] = path.loss
-        return Scenario.dumbbell([algorithm], **{**options, **changes})
+        return options
 
 
 @dataclass(frozen=True)

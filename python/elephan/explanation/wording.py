@@ -10,6 +10,7 @@ from elephan.explanation.results import OF_PATH, AlgorithmFit, Limit, Limits, Pa
 if TYPE_CHECKING:
     from elephan.explanation.predicting import ModelCheck, Prediction
 
+_NOTHING = 1e-6
 _LITTLE = 0.02
 """Smallest share of time that the first sentences name."""
 
@@ -75,8 +76,8 @@ def algorithm_words(fit: AlgorithmFit) -> str:
 def check_words(check: ModelCheck) -> str:
     """The distance of the simulated flow from the captured one."""
     rows = ", ".join(f"{row.title} {row.simulated:.3g} instead of {row.captured:.3g} {row.unit}" for row in check.rows)
-    lead = "A poor fit: numbers that follow from this path are doubtful." if check.is_poor else "A good fit."
-    return f"{lead} {check.algorithm} on the fitted path, simulated, has {rows}."
+    lead = "A poor fit, so that numbers that follow from this path are doubtful." if check.is_poor else "A good fit."
+    return f"{lead} {check.algorithm} simulated on the fitted path has {rows}."
 
 
 def prediction_rows(predictions: Sequence[Prediction]) -> list[list[str]]:
@@ -130,7 +131,7 @@ def time(seconds: float) -> str:
 
 
 def _share(fraction: float) -> str:
-    return f"{100 * fraction:.2g} %"
+    return f"{100 * fraction:.2g} %" if abs(fraction) >= _NOTHING else "0 %"
 
 
 def _sentence(text: str) -> str:
