@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
 
 import pytest
 from tests.explanation import captures
+from tests.explanation.conftest import Make
 
 import elephan
-from elephan import export
 from elephan.explanation import Explanation, Limit
 from elephan.explanation.reporting import explanation_report
-
-Make = Callable[..., Path]
-
-
-@pytest.fixture(scope="module")
-def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Captures of the simulator."""
-    made: dict[str, Path] = {}
-
-    def capture(at: Literal["sender", "receiver"] = "sender", **flow: Any) -> Path:
-        key = f"{at}{flow}"
-        if key not in made:
-            path = {name: flow.pop(name) for name in ("loss", "queue", "queue_burst") if name in flow}
-            scenario = elephan.Scenario.dumbbell(
-                [{"algorithm": "cubic", **flow}], rate="10 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="8 s",
-                stack=flow.get("stack", "linux"), **path,
-            )  # fmt: skip
-            run = elephan.run(scenario)
-            made[key] = tmp_path_factory.mktemp("captures") / "one.pcapng"
-            export.write_pcapng(run, export.events_of(run), made[key], at=at)
-        return made[key]
-
-    return capture
 
 
 def shares(path: Path) -> dict[Limit, float]:
