@@ -320,6 +320,21 @@ def tables_page() -> str:
     return "\n".join(parts)
 
 
+def labs_page() -> str:
+    """The teacher's sheet of the labs."""
+    from elephan.course.sheet import sheet
+
+    return LABS_INTRODUCTION + sheet()
+
+
+LABS_INTRODUCTION = """# The labs: a sheet for the teacher
+
+Ten labs, one a week, with times, goals, solutions and the usual wrong answers ([how to hold them](../labs.md)).
+Solutions are those of the labs' own runs. Answers to predictions are not marked; texts are for you to read.
+
+"""
+
+
 TABLES_INTRODUCTION = """# Tables of a run
 
 `Run.flows`, `Run.samples` and so on are Polars data frames. In the store, each table is a Parquet file of the same
@@ -836,6 +851,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "reference/metrics.md": metrics_page,
         "reference/queues.md": queues_page,
         "reference/tables.md": tables_page,
+        "reference/labs.md": labs_page,
         "algorithms/index.md": algorithms_index,
         **{f"algorithms/{name}.md": partial(algorithm_page, name) for name in catalog.algorithms()},
     }

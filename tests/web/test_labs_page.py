@@ -74,7 +74,7 @@ class Student:
 
     def tab_to(self, selector: str) -> None:
         """Presses the tabulator until an element has the focus."""
-        for _ in range(80):
+        for _ in range(300):
             if self.page.evaluate(f"document.activeElement.matches({json.dumps(selector)})"):
                 return
             self.page.keyboard.press("Tab")

@@ -306,6 +306,7 @@ function flowRow(flow: Flow, i: number): HTMLElement {
     flow.algorithm = choose.value;
     flow.parameters = {};
     showFlows();
+    $(choose.id).focus(); // the list is a new one, and the arrow keys go on in it
     changed();
   };
   const start = element("input", { type: "number", id: `start-${i}`, min: "0", step: "0.1", value: String(flow.start_s) });

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from elephan.cli import common, targets
 from elephan.scenario.words import hint
+
+if TYPE_CHECKING:
+    from elephan.course import marking
 
 DEFAULT = "labs.html"
 
@@ -57,3 +61,55 @@ def page(out: str, no_open: bool, as_json: bool) -> None:
     common.say(str(path))
     if not no_open and not opened:
         common.warn("no browser could be opened; open the file in one")
+
+
+@command.command("check")
+@click.argument("place", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("--board", is_flag=True, help="Score the algorithms that were handed in, mine.py beside the answers.")
+@common.jobs_option
+@common.json_option
+def check(place: Path, board: bool, jobs: int | None, as_json: bool) -> int:
+    """Mark the answers that students saved: a folder of files, or one file with what helps.
+
+    Right answers come from runs, which are made again here; a goal is checked by running the student's setting. With
+    --board each algorithm is scored against CUBIC in restricted processes. The exit status is 1 if a file cannot be
+    read.
+    """
+    import tempfile
+
+    from elephan.course import board as boards
+    from elephan.course import marking as marks
+    from elephan.runs import Store
+
+    files = marks.files_of(place)
+    with tempfile.TemporaryDirectory(prefix="elephan-course-") as kept:
+        folder = marks.mark_files(files, Store(Path(kept)))
+    rows = boards.class_board(folder, jobs=jobs) if board else []
+    if as_json:
+        document = {"students": [one.to_json() for one in folder.marked], "refused": folder.refused}
+        common.print_json(document | ({"board": [row.to_json() for row in rows]} if board else {}))
+    else:
+        _print(folder, one=place.is_file())
+        if board:
+            shown = [[str(i + 1), row.student, row.text, row.reason] for i, row in enumerate(rows)]
+            common.print_table("the board of the class", ["", "student", "score", ""], shown)
+    return 1 if folder.refused else 0
+
+
+def _print(folder: marking.Folder, *, one: bool) -> None:
+    from elephan.course import marking as marks
+    from elephan.course.submissions import clean
+
+    if one:
+        for marked in folder.marked:
+            rows = [[m.step, m.state, str(m.tries or ""), clean(m.text, 300)] for m in marked.marks]
+            common.print_table(
+                f"{marked.submission.lab.title}: {marked.submission.student}", ["step", "", "tries", ""], rows
+            )
+            common.say(f"{marked.points} of {len(marked.marks)} steps")
+    elif folder.marked:
+        shown = marks.labs_of(folder)
+        rows = [[student, *(points.get(lab.id, "") for lab in shown)] for student, points in marks.totals(folder)]
+        common.print_table("", ["student", *(f"lab {lab.number}" for lab in shown)], rows)
+    for file, reason in folder.refused.items():
+        common.warn(f"{clean(file, 200)}: {clean(reason, 200)}")

@@ -59,7 +59,7 @@ VERBS = {
 _COMPLETE = "_ELEPHAN_COMPLETE"  # the same text as in elephan.cli.completion
 TASKS = {
     "runs": ("cite", "diff", "find", "prune", "size", "verify"),
-    "course": ("page",),
+    "course": ("check", "page"),
     "paths": ("import",),
     "lab": ("calibrate", "check", "clean", "install"),
 }
