@@ -35,6 +35,9 @@ _OPTIONS = {"stage": "--stage", "prefer": "--prefer"}
     "--held-out-seed", type=common.Count(1, 10**9), metavar="N", default=2, show_default=True,
     help="Seed of the held-out paths, which the author of a candidate need not know.",
 )  # fmt: skip
+@click.option(
+    "--paths", type=common.Count(1, 24), metavar="N", help="Number of paths. [default: 24, and 6 of a candidate in C]"
+)
 @common.jobs_option
 @common.json_option
 def command(
@@ -44,20 +47,22 @@ def command(
     prefer: str,
     seeds: int,
     held_out_seed: int,
+    paths: int | None,
     jobs: int | None,
     as_json: bool,
 ) -> int:
     """Score a candidate against CUBIC on 24 paths: above 0 is better than CUBIC.
 
-    A candidate is a built-in algorithm or a file with a class, mine.py:Mine. A file runs in processes of its own,
-    without network and with limits. A failure has the worst score, -40, its reason, and the exit status 1.
+    A candidate is a built-in algorithm, a file with a class, mine.py:Mine, or C for a Linux kernel, tcp_mine.c. A class
+    runs in processes of its own, without network and with limits, and C in a guest, which restricts nothing. A failure
+    has the worst score, -40, its reason, and the exit status 1.
     """
     from elephan import design
 
     try:
         found = design.score(
             candidate, stage=stage, parameters=parameters_of(assignments), prefer=prefer, seeds=seeds,
-            held_out_seed=held_out_seed, jobs=jobs,
+            held_out_seed=held_out_seed, paths=paths, jobs=jobs,
         )  # fmt: skip
     except ScenarioError as error:
         raise ScenarioError(
@@ -105,4 +110,5 @@ def _print(found: Score) -> None:
         common.say(f"worst: {row['value']:+.3f} on {row['path']}")
     weak = [name for name, limit in found.artifacts["contained"].items() if limit == "not restricted"]
     if weak:
-        common.warn(f"this host does not restrict a candidate's {', '.join(weak)}")
+        where = "a guest" if found.candidate.endswith(".c") else "this host"
+        common.warn(f"{where} does not restrict a candidate's {', '.join(weak)}")

@@ -14,6 +14,8 @@ from elephan.scenario.catalog import algorithms
 from elephan.scenario.words import hint
 
 _MOST_BYTES = 1_000_000
+_C = ".c"
+_IN_A_GUEST = "not restricted"
 
 
 class CandidateError(Exception):
@@ -45,6 +47,11 @@ class Candidate:
         """True if the candidate is code from a file."""
         return own.names_file(self.spec)
 
+    @property
+    def in_c(self) -> bool:
+        """True if the candidate is C for a Linux kernel, on which it then runs, and its baseline too."""
+        return self.spec.endswith(_C)
+
     def measure(self, groups: Sequence[Sequence[Trial]], *, jobs: int | None, wall_s: float) -> dict[Trial, Measured]:
         """Run groups of trials, one after the other.
 
@@ -52,10 +59,11 @@ class Candidate:
             CandidateError: the candidate failed.
             ScenarioError: a parameter of a built-in algorithm is wrong.
         """
-        if not self.in_file:
+        if self.in_c or not self.in_file:
+            run = trials.measure_on_linux if self.in_c else trials.measure
             try:
                 every = [trial for group in groups for trial in group]
-                return trials.measure(self.spec, self.parameters, every, jobs=jobs)
+                return run(self.spec, self.parameters, every, jobs=jobs)
             except TrialError as error:
                 raise CandidateError(str(error)) from None
         try:
@@ -69,7 +77,7 @@ class Candidate:
 
 
 def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
-    """The candidate of a name: a built-in algorithm, ``mine.py`` or ``mine.py:Mine``.
+    """The candidate of a name: a built-in algorithm, ``mine.py``, ``mine.py:Mine``, or ``tcp_mine.c``.
 
     Raises:
         ScenarioError: there is no such algorithm or file.
@@ -81,10 +89,14 @@ def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
             message = f"'{name}' is neither an algorithm nor a file; {hint(name, algorithms())}"
             raise ScenarioError(message, source="score")
         return Candidate(name, name, given)
+    if name.endswith(_C):
+        return _in_c(name, given)
     file, _, cls = name.partition(".py:")
     path = Path(f"{file}.py" if cls else name)
     if path.suffix != ".py":
-        raise ScenarioError(f"'{name}' is not a Python file; write for example ./mine.py:Mine", source="score")
+        raise ScenarioError(
+            f"'{name}' is neither a Python file nor C; write for example ./mine.py:Mine", source="score"
+        )
     try:
         text = reading.read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
@@ -97,3 +109,15 @@ def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
     except reviewed.ReviewError as error:
         raise CandidateError(str(error)) from None
     return Candidate(name, f"{path.absolute()}:{cls}", given, modules)
+
+
+def _in_c(name: str, parameters: Parameters) -> Candidate:
+    """A candidate in C. A guest's kernel is a process of the user, so nothing restricts what is compiled into it."""
+    try:
+        own.pin(name)
+    except ScenarioError as error:
+        if not Path(name).is_file():
+            raise
+        raise CandidateError(error.message) from None
+    limits = dict.fromkeys(("network", "processes", "files written", "files read", "memory"), _IN_A_GUEST)
+    return Candidate(name, str(Path(name).absolute()), parameters, limits=limits)

@@ -31,6 +31,17 @@ STAGES = (LOADS, QUICK, FULL)
 _WALL_S = {LOADS: 10.0, QUICK: 60.0, FULL: 600.0}
 """Wall time after which a contained candidate is ended."""
 _SHOWN = 3
+_C_PATHS = 6
+"""Number of paths of a candidate in C: a second on Linux costs as much as many in the simulator."""
+
+
+@dataclass(frozen=True)
+class _Paths:
+    """Number of paths and of seeds, and the seed of the held-out paths."""
+
+    count: int
+    seeds: int
+    held_out_seed: int
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,7 @@ def score(
     prefer: str = BALANCED,
     seeds: int = places.SEEDS,
     held_out_seed: int = places.HELD_OUT,
+    paths: int | None = None,
     jobs: int | None = None,
 ) -> Score:
     """Score a candidate against CUBIC, on the same paths with the same seeds.
@@ -84,6 +96,7 @@ def score(
         prefer: weights of the objective, as in a comparison.
         seeds: replicates on each path.
         held_out_seed: seed of the held-out paths of the full score.
+        paths: number of training paths, and of held-out paths; all 24 by default, and 6 for a candidate in C.
         jobs: number of simultaneous runs; one per core by default.
 
     Raises:
@@ -98,7 +111,8 @@ def score(
     found: Candidate | None = None
     try:
         found = candidate(name, parameters)
-        parts, artifacts = _judged(found, stage, chosen, seeds, held_out_seed, jobs)
+        chosen_paths = _Paths(paths or (_C_PATHS if found.in_c else places.PATHS), seeds, held_out_seed)
+        parts, artifacts = _judged(found, stage, chosen, chosen_paths, jobs)
         failures: list[dict[str, str]] = []
         combined = parts.pop("combined")
     except CandidateError as error:
@@ -115,25 +129,29 @@ def score(
 
 
 def _judged(
-    found: Candidate, stage: str, chosen: Preference, seeds: int, held_out_seed: int, jobs: int | None
+    found: Candidate, stage: str, chosen: Preference, asked: _Paths, jobs: int | None
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """Components of the objective, and what helps an author.
 
     Raises:
         CandidateError: the candidate failed.
     """
-    training = places.training()
+    seeds = asked.seeds
+    training = places.training()[: asked.count]
     if stage == LOADS:
         found.measure([[]], jobs=1, wall_s=_WALL_S[LOADS])
         return {"combined": 0.0}, {}
     shown, hidden = (
-        (places.QUICK_S, ()) if stage == QUICK else (places.FULL_S, places.drawn(held_out_seed, hidden=True))
+        (places.QUICK_S, ())
+        if stage == QUICK
+        else (places.FULL_S, places.drawn(asked.held_out_seed, hidden=True)[: asked.count])
     )
     first = trials.plan(training[:1], 1, places.QUICK_S)
     own = trials.plan(training, seeds, shown)
     others = trials.plan(hidden, seeds, shown)
-    measured = found.measure([first, first, own, others], jobs=jobs, wall_s=_WALL_S[stage])
-    baseline = _baseline([*own, *others], jobs)
+    repeated = [] if found.in_c else [first, first]
+    measured = found.measure([*repeated, own, others], jobs=jobs, wall_s=_WALL_S[stage])
+    baseline = _baseline([*own, *others], jobs, on_linux=found.in_c)
     paths = objective.by_path({trial: measured[trial] for trial in own}, baseline)
     values = {place: objective.value(terms, chosen) for place, terms in paths.items()}
     parts = _parts(paths, list(values.values()))
@@ -146,16 +164,17 @@ def _judged(
     return parts, {"worst_paths": _worst(paths, values), "runs": len(measured), "paths": len(values)}
 
 
-_known: Results = {}
+_known: dict[bool, Results] = {}
 
 
-def _baseline(wanted: Sequence[Trial], jobs: int | None) -> Results:
+def _baseline(wanted: Sequence[Trial], jobs: int | None, *, on_linux: bool) -> Results:
     """The baseline's numbers, which are the same for all candidates of a process."""
-    global _known
-    missing = [trial for trial in wanted if trial not in _known]
+    known = _known.get(on_linux, {})
+    missing = [trial for trial in wanted if trial not in known]
     if missing:
-        _known = {**_known, **trials.measure(BASELINE, {}, missing, jobs=jobs)}
-    return _known
+        run = trials.measure_on_linux if on_linux else trials.measure
+        _known[on_linux] = known = {**known, **run(BASELINE, {}, missing, jobs=jobs)}
+    return known
 
 
 def _parts(paths: dict[Place, Terms], values: Sequence[float]) -> dict[str, float]:

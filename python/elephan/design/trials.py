@@ -6,12 +6,16 @@ The whole life of a flow is measured, its start included, so that no behavior pa
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from elephan import metrics
 from elephan.design.places import Place, duration_s
 from elephan.metrics.batch import batch
+from elephan.runs import Run, Store, SweepError, sweep
 from elephan.scenario import Scenario, own
 
 ALONE, BESIDE, LATE = "alone", "beside", "late"
@@ -78,6 +82,35 @@ def measure(
         if wanted:
             found.update(_measured((spec, peer or spec), parameters, situation, wanted, jobs))
     return found
+
+
+def measure_on_linux(
+    spec: str, parameters: Parameters, trials: Sequence[Trial], *, jobs: int | None = None
+) -> dict[Trial, Measured]:
+    """Run trials on a Linux kernel in virtual time, which compiles an algorithm in C.
+
+    Raises:
+        TrialError: a run failed.
+        ScenarioError: the algorithm, a parameter or the backend is wrong.
+    """
+    with tempfile.TemporaryDirectory(prefix="elephan-score-") as folder:
+        scenarios = [base((spec, spec), parameters, t.situation).replace(_row(t)) for t in trials]
+        try:
+            done = sweep(scenarios, on="linux", jobs=jobs, store=Store(folder), progress=False)
+        except SweepError as error:
+            failure = error.failures[0]
+            raise TrialError(str(failure.error)) from None
+        return {trial: _of_run(run, trial.situation, spec) for trial, run in zip(trials, done, strict=True)}
+
+
+def _of_run(run: Run, situation: str, spec: str) -> Measured:
+    rates = metrics.goodput_mbps(run)
+    own_mbps = rates[flow_name("subject", spec)]
+    other = flow_name("other", spec if situation == LATE else BASELINE)
+    queue_ms = 0.0
+    with suppress(metrics.MetricError):  # no packet left the queue
+        queue_ms = metrics.mean_queue_delay_ms(run)
+    return Measured(own_mbps, rates.get(other, math.nan), queue_ms)
 
 
 def _measured(

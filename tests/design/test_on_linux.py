@@ -1,0 +1,49 @@
+"""Candidates in C, and the confirmation of failures, on Linux in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elephan.backends.kernel.lab import can_run
+from elephan.backends.linux import lab
+from elephan.design import confirming, objective, score, space
+from elephan.design.goals import goal
+from elephan.design.searching import Found, Judge
+
+SIMPLE = Path(__file__).parents[2] / "examples" / "tcp_simple.c"
+LACKING = "; ".join(f"{item.name}: {item.help}" for item in lab.check() if item.needed and not item.ok)
+on_linux = pytest.mark.skipif(not can_run(lab.check()), reason=LACKING or "this host can")
+ROUTE = {"rate": 10.0, "rtt": 10.0, "buffer": 10.0, "route.longer": 100.0, "route.at": 1.0}
+
+
+@pytest.mark.large
+@on_linux
+def test_a_candidate_in_c_has_a_score() -> None:
+    found = score(str(SIMPLE), paths=1, seeds=1)
+    assert not found.failures
+    assert -2 < found.combined_score < 2
+    assert found.artifacts["contained"]["network"] == "not restricted"
+
+
+def test_a_wrong_file_in_c_is_a_failure(tmp_path: Path) -> None:
+    file = tmp_path / "tcp_mine.c"
+    file.write_text("int x;\n", encoding="utf-8")
+    found = score(str(file), paths=1, seeds=1)
+    assert found.combined_score == objective.WORST
+    assert "tcp_congestion_ops" in found.failures[0]["reason"]
+
+
+@pytest.mark.large
+@on_linux
+def test_a_failure_is_confirmed_on_linux() -> None:
+    judge = Judge("vegas:linux", goal("underuse"), space.space())
+    found = Found(ROUTE, 0.9, (0.9,), 0.1, judge.scenario(ROUTE), ROUTE, 1, 1.0)
+    assert confirming.on_linux(judge, found, seeds=1)["fails"] == [True]
+
+
+def test_an_algorithm_that_linux_lacks_has_a_reason() -> None:
+    judge = Judge("copa", goal("underuse"), space.space())
+    found = Found(ROUTE, 0.9, (0.9,), 0.1, judge.scenario(ROUTE), ROUTE, 1, 1.0)
+    assert confirming.on_linux(judge, found, seeds=1)["why"]
