@@ -40,7 +40,15 @@ def test_a_receive_window_limits_the_simulated_flow_too(make: Make) -> None:
 def test_the_rate_of_an_application_is_not_that_of_the_path(make: Make) -> None:
     found = elephan.explain(make(application={"rate": "3 Mbit/s"}))
     assert not found.path.by_name["rate"].identifiable
+    assert not found.algorithm.ranking
     assert found.check.distance < 0.1
+
+
+def test_only_the_first_of_many_segments_are_replayed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elephan.explanation.explaining.MOST_REPLAYED", 3000)
+    found = elephan.explain(make())
+    assert found.events.segments <= 3000
+    assert any("first 3000 of" in note for note in found.notes)
 
 
 def test_what_if_changes_the_path(bulk: Explanation) -> None:

@@ -63,6 +63,8 @@ def path_words(fit: PathFit) -> str:
 
 def algorithm_words(fit: AlgorithmFit) -> str:
     """The algorithm, in one sentence."""
+    if not fit.ranking:
+        return f"The algorithm is not identifiable from this capture: {fit.reason}."
     if not fit.names:
         return f"The algorithm: none of these. {_sentence(fit.reason)}".strip()
     which = fit.names[0] if len(fit.names) == 1 else f"{', '.join(fit.names)} (this capture cannot tell them apart)"
