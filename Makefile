@@ -107,6 +107,7 @@ verify: $(VENV)/.development programs
 	$(BIN)/python benches/linux_pairs.py
 	$(BIN)/python -m tests.interval_coverage --rows .elephan/interval_coverage.jsonl
 	$(BIN)/python -m tests.path_survey --rows .elephan/path_survey.jsonl
+	$(BIN)/python -m tests.capture_survey --rows .elephan/capture_survey.jsonl
 
 # make fuzz    runs CALLS=10000 random sequences of calls, then random scenarios for TIME=60s in JOBS=2 processes, from SEED on; prints each failure with the seed that repeats it
 TIME ?= 60s
