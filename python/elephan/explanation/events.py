@@ -5,7 +5,7 @@ that is the segment whose arrival caused it, follows from the SACK blocks and th
 
 At the receiver, and in between, ACKs reach the sender later than they were captured, by the least round trip on the
 sender's side. Segments left when their timestamps say so, by a clock that counts milliseconds as a rule, and not before
-the ACK arrived whose timestamp they echo. Segments that were lost before the capture left with those behind them.
+the ACK arrived whose timestamp they echo. Segments that were lost before the capture left with those ahead of them.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class _Capture:
         self.acked_ns = acks["time_ns"].to_numpy().astype(np.int64)
         self.ack_tsval, self.ack_tsecr = _numbers(acks["tsval"]), _numbers(acks["tsecr"])
         self.exact = connection.position.place == "sender"
-        self.clock_ns = _MS
+        self.clock_ns, self.tick_ns = _MS, 0
         if self.exact:
             self.sent_ns = seen_ns
         else:
@@ -159,6 +159,26 @@ class _Capture:
         self.seq, self.past, tick_ns = self.seq[order], self.past[order], tick_ns[order]
         self.tsval, self.tsecr = self.tsval[order], self.tsecr[order]
         self.sent_ns = self._departures(tick_ns)
+        self._add_lost()
+
+    def _add_lost(self) -> None:
+        """Add the segments that were lost before the capture: a full queue drops the last ones of a burst."""
+        highest = np.maximum.accumulate(self.past)
+        is_new = np.flatnonzero(self.past > np.concatenate([self.seq[:1], highest[:-1]]))
+        ahead, behind = is_new[:-1], is_new[1:]
+        missing = self.seq[behind] > highest[ahead]
+        ahead, behind = ahead[missing], behind[missing]
+        order = np.argsort(np.concatenate([np.arange(len(self.seq)), ahead + 0.5]), kind="stable")
+        self.seq, self.past, self.sent_ns, self.tsval, self.tsecr = (
+            np.concatenate(pair)[order]
+            for pair in (
+                (self.seq, highest[ahead]),
+                (self.past, self.seq[behind]),
+                (self.sent_ns, self.sent_ns[ahead]),
+                (self.tsval, self.tsval[ahead]),
+                (self.tsecr, self.tsecr[ahead]),
+            )
+        )
 
     def _departures(self, tick_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Times of departure within the ticks of the sender's clock: those of the ACKs that the segments echo."""
@@ -171,6 +191,7 @@ class _Capture:
         if len(late):
             inside = np.searchsorted(late, late + self.clock_ns, side="left") - np.arange(len(late))
             tick_ns = tick_ns + int(late[int(np.argmax(inside))])
+        self.tick_ns = int(tick_ns[0])
         sent = tick_ns + self.clock_ns // 2
         stamps = list(zip(self.tsval.tolist(), self.tsecr.tolist(), strict=True))
         begin = 0
@@ -383,12 +404,14 @@ class _Walk:
         ended_early = (
             before < self.count and self.capture.ends[before - 1] - capture.begins[before - 1] < capture.payload
         )
-        phase = int(np.max(capture.tsval * capture.clock_ns - capture.sent_ns)) + base if capture.tsval[0] >= 0 else 0
+        phase = base - capture.tick_ns
+        if capture.exact and capture.tsval[0] >= 0:
+            phase = base + int(np.max(capture.tsval * capture.clock_ns - capture.sent_ns))
         return Events(
             table=self._table(base),
             sent_s=sent_s,
             payload_bytes=capture.payload,
-            first_window=max(1, before) if before >= 10 or not ended_early else 10,
+            first_window=max(1, before) if before >= 10 or not (ended_early or not capture.exact) else 10,
             handshake_s=rtt_ns / 1e9,
             start_s=(int(capture.sent_ns[0]) - base) / 1e9,
             offset_s=-base / 1e9,

@@ -392,6 +392,10 @@ impl Follower {
                 self.sender.timers.stop_reordering();
                 self.give_up_waiting(sent.at);
             }
+            let is_overtaken = segment < self.sender.board.forward_ack() && !self.sender.board.is_resent(segment);
+            if !self.sender.board.is_unrepaired(segment) && is_overtaken {
+                self.sender.lose_led(segment, sent.at, &mut self.out);
+            }
             if self.sender.board.is_unrepaired(segment) {
                 self.sender.resend_led(segment, sent.at, &mut self.out);
             } else if segment + 1 == self.sender.next && self.sender.timers.has_no_probe() {

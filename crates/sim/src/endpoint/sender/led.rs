@@ -87,4 +87,12 @@ impl Sender {
         self.emit_again(segment, now, out);
         self.timers.on_probe(self.next, Probe::Resent);
     }
+
+    /// Marks the segments up to one lost that the capture shows to be retransmitted, below a SACKed one.
+    pub(in crate::endpoint) fn lose_led(&mut self, segment: u32, now: Time, out: &mut impl Outlet) {
+        self.by_timer = true;
+        self.board.mark_lost_below(segment + 1);
+        self.repair_after_waiting(now, out);
+        self.by_timer = false;
+    }
 }

@@ -93,7 +93,7 @@ impl Sender {
         timers.replace(now, delay, outstanding);
     }
 
-    fn repair_after_waiting(&mut self, now: Time, out: &mut impl Outlet) {
+    pub(super) fn repair_after_waiting(&mut self, now: Time, out: &mut impl Outlet) {
         let begin = self.repair.is_before_recovery();
         if self.repair.is_open() {
             self.begin_loss_episode(now);
