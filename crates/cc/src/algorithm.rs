@@ -47,6 +47,8 @@ pub struct Needs {
     pub restarts: bool,
     /// [`linux::Event::IdleTimeouts`](crate::linux::Event::IdleTimeouts) of a Linux host, in place of [`Event::Idle`].
     pub idle_timeouts: bool,
+    /// While [`Algorithm::pacing_rate`] is `None`, the host paces as it does for algorithms that do not pace.
+    pub shares_pacing: bool,
     /// Use of ECN.
     pub ecn: Ecn,
     /// Kind of router that the algorithm needs: [`Algorithm::request`], [`Ack::answer`].

@@ -1,11 +1,10 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr, "BBR congestion control", working copies of 2025 and 2026): version 1's model
+//! BBR, version 3 (draft-ietf-ccwg-bbr, "BBR congestion control", working copy of August 2026): version 1's model
 //! of the path, with bounds on rate and volume that losses set. If a probe causes more than 2 % of loss, the volume in
 //! flight at that point becomes the long-term bound. Between probes a loss lowers the rate and the window until the
 //! next probe.
 //!
-//! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s and a minimum filter of 10 s, as in
-//! its published revisions. In later working copies both times are 10 s, and the window is computed from the minimum
-//! that expires. The text leaves some points open; the following choices are made here. The gains follow the state
+//! Variant: the draft's procedures under their own names, with `ProbeRTT` every 5 s and a minimum filter of 10 s. The
+//! text leaves some points open; the following choices are made here. The gains follow the state
 //! table at each transition. The bound for the coexistence with Reno is compared in segments. The caps on the volume in
 //! flight are those of the draft's bounding procedure, so Drain has no cap. Losses count as separate ranges when
 //! separate ACKs report them, as in Linux. ECN is ignored, since the draft has no rule for it. The draft corrects for a
@@ -68,7 +67,7 @@ params! {
         /// Lifetime of the smallest RTT.
         min_rtt_window: f64 = num(10.0, 0.1, 1e4, Unit::Seconds), "draft-ietf-ccwg-bbr §2.8";
         /// Time between two ProbeRTT phases.
-        probe_rtt_interval: f64 = num(5.0, 0.1, 1e4, Unit::Seconds), "draft-ietf-ccwg-bbr-05 §2.8";
+        probe_rtt_interval: f64 = num(5.0, 0.1, 1e4, Unit::Seconds), "draft-ietf-ccwg-bbr §2.8";
         /// Shortest duration of ProbeRTT.
         probe_rtt_time: f64 = num(0.2, 0.0, 10.0, Unit::Seconds), "draft-ietf-ccwg-bbr §2.8";
         /// Shortest time between two probes for bandwidth; a random time of up to 1 s is added.
@@ -380,10 +379,10 @@ impl Bbr3 {
         }
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, signal: &Signal) {
         self.s.save_upon_loss();
         self.s.recovering = true;
-        self.s.w = 1.0;
+        self.s.w = 1.0 + signal.kept;
     }
 
     fn on_idle(&mut self, now: f64) {
@@ -445,7 +444,7 @@ impl Algorithm for Bbr3 {
         match *event {
             Event::Start(ref start) => self.on_start(start),
             Event::Congestion(ref signal) => self.on_congestion(signal),
-            Event::Timeout(_) => self.on_timeout(),
+            Event::Timeout(ref signal) => self.on_timeout(signal),
             Event::Idle { now, .. } => self.on_idle(now),
             Event::Lost(ref lost) => self.on_lost(lost),
             Event::Moderate { window } | Event::Keep { window } => self.s.w = self.s.w.min(window).max(1.0),

@@ -59,6 +59,7 @@
 //! | [`bbr`] | BBR, version 1 |
 //! | [`yeah`] | YeAH-TCP |
 //! | [`bbr3`] | BBR, version 3 |
+//! | [`c4`] | C4, for media over QUIC |
 //! | [`vivace`] | PCC Vivace |
 //! | [`hcc`] | HCC TCP |
 //! | [`udt`] | UDT, which is not TCP and has its own endpoint |
@@ -73,6 +74,7 @@ pub mod areno;
 pub mod bbr;
 pub mod bbr3;
 pub mod bic;
+pub mod c4;
 mod careful_resume;
 pub mod cdg;
 pub mod compound;

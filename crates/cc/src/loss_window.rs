@@ -181,6 +181,7 @@ impl LossWindow {
             losses: algorithm.losses || counts_losses,
             falling_targets: algorithm.falling_targets || counts_losses,
             pacing: algorithm.pacing || self.careful.is_some(),
+            shares_pacing: !algorithm.pacing && self.careful.is_some(),
             ..algorithm
         }
     }

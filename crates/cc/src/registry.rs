@@ -123,6 +123,7 @@ algorithms! {
     // Algorithms with a model of the path, algorithms that respond to marks, and the constant window.
     Bbr = crate::bbr::Bbr,
     Bbr3 = crate::bbr3::Bbr3,
+    C4 = crate::c4::C4,
     Vivace = crate::vivace::Vivace,
     Dctcp = crate::dctcp::Dctcp,
     Prague = crate::prague::Prague,

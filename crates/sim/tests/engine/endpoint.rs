@@ -74,6 +74,7 @@ const EVERYTHING: Needs = Needs {
     rounds_restart: false,
     reductions: false,
     falling_targets: false,
+    shares_pacing: false,
     receiver_limits: false,
     every_rtt: false,
 };

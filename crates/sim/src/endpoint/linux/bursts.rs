@@ -41,7 +41,7 @@ impl Sender {
             rtt: &self.rtt,
             algorithm: &self.algorithm,
             paces: self.needs.pacing,
-            host_paces: self.stack.pacing,
+            host_paces: self.stack.pacing && self.needs.shares_pacing,
             cwnd: self.stats.cwnd,
             outstanding: if self.buffer.is_offloaded() { next - self.board.una() } else { 1 },
             payload: self.stack.payload_bytes,
