@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 LEAST_SCORE = 0.96
 """Least score of an algorithm that is named."""
+LEAST_CLEAR_SCORE, LEAST_LEAD = 0.9, 0.1
+"""Least score, and lead over all others, of an algorithm that no other comes near."""
 LEAST_SCORE_OF_DRAWN = 0.6
 """The same, of an algorithm with random numbers, which a replay can only guess."""
 LEAST_LEAD_OF_DRAWN = 0.25
@@ -158,7 +160,7 @@ def judged(scores: dict[str, float], segments: int, tolerance_s: float) -> Algor
     lead = first.score - max(others, default=0.0)
     share = f"{first.algorithm} sends {first.score:.1%} of the segments when the sender did"
     is_drawn = all(match.algorithm.split(":")[0] in _DRAWN for match in alike)
-    fits = first.score >= LEAST_SCORE
+    fits = first.score >= LEAST_SCORE or (first.score >= LEAST_CLEAR_SCORE and lead >= LEAST_LEAD)
     if not fits and is_drawn:
         fits = first.score >= LEAST_SCORE_OF_DRAWN and lead >= LEAST_LEAD_OF_DRAWN
     if not fits:
