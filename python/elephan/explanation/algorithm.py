@@ -31,7 +31,7 @@ LEAST_SCORE = 0.96
 """Least score of an algorithm that is named."""
 LEAST_CLEAR_SCORE, LEAST_LEAD = 0.9, 0.1
 """Least score, and lead over all others, of an algorithm that no other comes near."""
-LEAST_SCORE_OF_DRAWN = 0.6
+LEAST_SCORE_OF_DRAWN = 0.75
 """The same, of an algorithm with random numbers, which a replay can only guess."""
 LEAST_LEAD_OF_DRAWN = 0.25
 """Lead over all other algorithms that it needs then."""
