@@ -175,6 +175,7 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "host_scan": draw.time(1, US, zero=0.2),
         "hide_losses": draw.chance(0.1),
         "hide_marks": draw.chance(0.1),
+        "accurate_ecn": draw.chance(0.3),
         "divide_acks": draw.choice((1, 2, 10, 1000)),
         "count_acks": draw.chance(0.2),
     }

@@ -58,6 +58,33 @@ def test_marks_that_are_echoed_one_by_one_are_hidden_too() -> None:
     assert window(True) > 2 * window(False)
 
 
+@pytest.mark.parametrize("algorithm", ["dctcp", "prague", "cubic"])
+def test_a_counter_of_marks_holds_the_queue_as_an_echo_does(algorithm: str) -> None:
+    """ACKs wait for every second segment, so the echo of each mark has ACKs of its own."""
+    path = {"rate": "100 Mbit/s", "rtt": "10 ms", "buffer": "4 BDP", "queue": "dualpi2"}
+
+    def link(**stack: Any) -> dict[str, Any]:
+        flow = {"name": "a", "algorithm": algorithm, "stack": ECN | stack}
+        found: dict[str, Any] = run(
+            Scenario.from_dict({"duration": "10 s", "dumbbell": path, "flow": [flow]})
+        ).summary()["links"][0]
+        assert found["marks"] > 0
+        return found
+
+    echo, counter = link(), link(accurate_ecn=True)
+    assert counter["utilization"] == pytest.approx(echo["utilization"], abs=0.02)
+    assert counter["queue_mean_packets"] == pytest.approx(echo["queue_mean_packets"], rel=0.25)
+
+
+def test_a_counter_of_marks_is_hidden_too() -> None:
+    """A receiver that hides marks does not count them."""
+    shown, hidden = (
+        ecn_events(carried(ECN | {"accurate_ecn": True, "hide_marks": hides}, queue="codel")) for hides in (False, True)
+    )
+    assert shown > 0
+    assert hidden == 0
+
+
 SLOW_START = {"handshake": False, "ack_every": 1, "initial_window": "2 segments", "initial_ssthresh": "unlimited"}
 
 

@@ -30,8 +30,18 @@ pub mod flag {
     pub const PUSH: u8 = ECE;
     /// In data: the sender has responded to an echo (RFC 3168 section 6.1.2). In an ACK: echo of a high load (VCP).
     pub const CWR: u8 = 128;
+    /// Bits of the counter of marks in an ACK, from the highest (RFC 9768): AE, CWR and ECE. ACKs are not ECN-capable, so
+    /// that of [`CE`] is free in them.
+    pub const ACE: [u8; 3] = [CE, CWR, ECE];
     /// Either of the two kinds of ECN-capable packets.
     pub const ECT: u8 = ECT0 | ECT1;
+
+    /// See [`super::Packet::is_marked`].
+    #[must_use]
+    #[inline]
+    pub fn is_marked(flags: u8) -> bool {
+        flags & CE != 0 && flags & (ACK | ECT) != ACK
+    }
 }
 
 /// Upper bound of the memory of one packet in flight, bytes: a slot of 32 bytes in a ring that has just doubled, and
@@ -219,11 +229,19 @@ impl Packet {
         PassageId(self.flow().index() * 2 + usize::from(self.flags() & flag::ACK))
     }
 
-    /// True if a queue has marked the packet.
+    /// True if a queue has marked the packet. In an ACK that is not ECN-capable, the bit is one of a counter.
     #[must_use]
     #[inline]
     pub fn is_marked(&self) -> bool {
-        self.flags() & flag::CE != 0
+        flag::is_marked(self.flags())
+    }
+
+    /// The same ACK with or without an echo, and without a counter of marks.
+    #[must_use]
+    pub fn echoing(self, echoes: bool) -> Self {
+        let counter = flag::ACE.into_iter().fold(0, |bits, bit| bits | bit);
+        let flags = self.flags() & !counter | if echoes { flag::ECE } else { 0 };
+        Self { what: self.what & !(0xff << FLAGS) | u64::from(flags) << FLAGS, ..self }
     }
 
     /// The same packet, marked.

@@ -266,6 +266,8 @@ class StackSpec(Form, frozen=True, kw_only=True):
         time_one_segment: Estimates the timeout from one segment each round trip (RFC 6298 section 3 without timestamps)
             instead of from every ACK.
         undo: Detects and undoes a spurious loss event or timeout (RFC 3522).
+        accurate_ecn: Feedback of marks by the counter in the TCP header (ACE, RFC 9768) in place of an echo: each ACK
+            has the number of marked packets modulo 8. It is for flows with ECN of any form.
         acks_counted: Number of ACKs as which the sender counts each packet that acknowledges new data (RFC 5681 without
             RFC 3465); 0: the sender counts the acknowledged segments. A receiver that divides an ACK into several sends
             them as one packet of their total size.
@@ -327,6 +329,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     any_ack_restarts_timer: bool
     time_one_segment: bool
     undo: bool
+    accurate_ecn: bool = False
     acks_counted: int = 0
     ecn: bool = False
     fast_open: bool = False

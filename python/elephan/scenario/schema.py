@@ -212,6 +212,10 @@ class StackSpec(Table):
         None, description="a misbehaving receiver: it acknowledges lost segments as if they had arrived"
     )
     hide_marks: Switch | None = Field(None, description="a misbehaving receiver: it does not echo ECN marks")
+    accurate_ecn: Switch | None = Field(
+        None,
+        description="ACKs have the number of ECN marks modulo 8 (RFC 9768) in place of an echo",
+    )
     divide_acks: Annotated[int, counted(1, 1000, "a number of ACKs")] | None = Field(
         None,
         description="a misbehaving receiver: it splits each ACK into this number of ACKs of parts of the data",

@@ -2,6 +2,7 @@
 //! datagrams, and for UDT ([`udt`]). An endpoint detects and repairs losses; the algorithm computes the window. All
 //! endpoints, including those of other crates, have the same interface to the network ([`boundary`]).
 
+mod ace;
 #[cfg(test)]
 mod bench;
 pub mod boundary;

@@ -55,6 +55,7 @@ impl StackSpec {
             fast_open: false,
             hide_losses: false,
             hide_marks: false,
+            accurate_ecn: false,
             acks_counted: 0,
             phase: Time::ZERO,
         }

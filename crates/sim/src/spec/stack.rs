@@ -188,6 +188,10 @@ pub struct StackSpec {
     /// The receiver echoes no ECN marks.
     #[serde(default)]
     pub hide_marks: bool,
+    /// Feedback of marks by the counter in the TCP header (ACE, RFC 9768) in place of an echo: each ACK has the number of marked
+    /// packets modulo 8. It is for flows with ECN of any form.
+    #[serde(default)]
+    pub accurate_ecn: bool,
     /// Number of ACKs as which the sender counts each packet that acknowledges new data (RFC 5681 without RFC 3465); 0:
     /// the sender counts the acknowledged segments. A receiver that divides an ACK into several sends them as one
     /// packet of their total size.

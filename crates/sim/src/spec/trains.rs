@@ -15,7 +15,7 @@ impl Spec {
     pub(crate) fn longest_train(&self, flow: &FlowSpec, needs: Needs) -> u32 {
         let is_steady = self.events.is_none() && self.send_jitter_ps == 0 && self.traffic.is_empty();
         let stack = &*flow.stack;
-        let is_fast = !stack.reads_at_once && stack.host_ack_ps == 0 && stack.host_scan_ps == 0;
+        let is_fast = !stack.reads_at_once && !stack.accurate_ecn && stack.host_ack_ps == 0 && stack.host_scan_ps == 0;
         let of_segments = needs.with_acks() || needs.losses || needs.sends || needs.pacing || needs.every_rtt;
         let is_bulk = flow.application.is_none() && !of_segments;
         if self.resolution == Resolution::Segment || !is_steady || !is_fast || !is_bulk {

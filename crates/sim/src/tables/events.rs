@@ -40,7 +40,8 @@ pub fn events(spec: &Spec, log: &Log) -> Table {
     for (name, bit) in FLAGS {
         // In data, the bit of ECE has another meaning.
         let needed = if bit == flag::ECE { bit | flag::ACK } else { bit };
-        columns.push((name, Column::Flags(rows.iter().map(|e| e.flags & needed == needed).collect())));
+        let is_set = |e: &Event| if bit == flag::CE { flag::is_marked(e.flags) } else { e.flags & needed == needed };
+        columns.push((name, Column::Flags(rows.iter().map(is_set).collect())));
     }
     columns.push(("cwnd", floats(rows.iter().map(|e| f64::from(e.cwnd)))));
     columns.push(("in_flight", Column::Numbers(rows.iter().map(|e| speaks(e).then_some(e.in_flight)).collect())));

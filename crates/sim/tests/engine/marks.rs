@@ -3,7 +3,7 @@
 
 use crate::common::{dumbbell, linux_stack, ps, run};
 use elephan_sim::{Outcome, Spec};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Segments on the wire, bits.
 const SEGMENT: f64 = 1500.0 * 8.0;
@@ -23,8 +23,16 @@ impl Path {
     fn run(&self, flows: &[(&str, f64)]) -> Outcome {
         let mut stack = linux_stack();
         (stack["ack_every"], stack["delayed_ack_ps"]) = (json!(1), json!(0));
+        self.run_with(flows, &stack, 0.0)
+    }
+
+    /// [`Path::run`] with a stack, and a loss of ACKs.
+    fn run_with(&self, flows: &[(&str, f64)], stack: &Value, loss: f64) -> Outcome {
         let starts: Vec<_> = flows.iter().enumerate().map(|(i, (algorithm, _))| (*algorithm, i as f64)).collect();
-        let (mut links, specs) = dumbbell(self.rate_bps, 0.0, 10_000, &starts, &stack);
+        let (mut links, specs) = dumbbell(self.rate_bps, 0.0, 10_000, &starts, stack);
+        if loss > 0.0 {
+            links[1]["loss"] = json!({"kind": "bernoulli", "p": loss});
+        }
         links[0]["queue"] = json!({"kind": "threshold", "limit_packets": 10_000, "mark_packets": self.k});
         for (i, (_, rtt)) in flows.iter().enumerate() {
             for access in &mut links.as_array_mut().expect("links are a list")[2 + 4 * i..6 + 4 * i] {
@@ -139,4 +147,53 @@ fn two_prague_flows_share_fairly_whatever_their_rtts_below_25_ms() {
     // delay included.
     let dependent = ratio("prague:rtt-dependent", 0.006, 0.024);
     assert!(dependent > 8.0, "{dependent}");
+}
+
+/// Marks that a flow's sender has counted, and marks that the bottleneck has set.
+fn counted(outcome: &Outcome) -> (f64, f64) {
+    let rows = &outcome.links[0].1.rows;
+    (outcome.senders[0].totals.marked as f64, rows[rows.len() - 1].marked as f64)
+}
+
+fn accurate(mut stack: Value) -> Value {
+    stack["accurate_ecn"] = json!(true);
+    stack
+}
+
+#[test]
+fn a_counter_in_each_ack_tells_the_same_as_an_echo_of_each_mark() {
+    let mut stack = linux_stack();
+    (stack["ack_every"], stack["delayed_ack_ps"]) = (json!(1), json!(0));
+    let path = Path { seconds: 4.0, ..DATA_CENTER };
+    for algorithm in ["dctcp", "prague"] {
+        let [echo, counter] =
+            [stack.clone(), accurate(stack.clone())].map(|stack| path.run_with(&[(algorithm, RTT)], &stack, 0.0));
+        let windows =
+            |outcome: &Outcome| outcome.senders[0].samples.iter().map(|sample| sample.cwnd).collect::<Vec<_>>();
+        assert_eq!(windows(&echo), windows(&counter), "{algorithm}");
+        assert!(counted(&counter).0 > 100.0);
+    }
+}
+
+#[test]
+fn no_mark_is_missed_where_acks_are_lost() {
+    // An ACK that delivers eight segments or more counts as if the counter had wrapped, so there may be more marks than were set.
+    let path = Path { seconds: 4.0, ..DATA_CENTER };
+    for algorithm in ["dctcp", "prague"] {
+        let (told, set) = counted(&path.run_with(&[(algorithm, RTT)], &accurate(linux_stack()), 0.05));
+        assert!(set > 100.0 && told >= 0.99 * set, "{algorithm}: {told} of {set}");
+    }
+}
+
+#[test]
+fn an_algorithm_for_losses_responds_to_the_counter_as_to_an_echo() {
+    let mut stack = linux_stack();
+    stack["ecn"] = json!(true);
+    let path = Path { seconds: 10.0, ..DATA_CENTER };
+    let [echo, counter] = [stack.clone(), accurate(stack)].map(|stack| path.run_with(&[("cubic", RTT)], &stack, 0.0));
+    let [events, again] = [&echo, &counter].map(|outcome| outcome.senders[0].totals.ecn_events as f64);
+    assert!(events > 3.0, "{events}");
+    close("reductions", again / events, 1.0, 0.2);
+    let [rate, other] = [&echo, &counter].map(|outcome| Half::of(outcome).rates[0]);
+    close("rate", other / rate, 1.0, 0.02);
 }

@@ -2,6 +2,7 @@
 
 use elephan_cc::{Ecn, Load, Needs, Router};
 
+use crate::endpoint::ace::Counter;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::sidecar::Sidecar;
 use crate::spec::StackSpec;
@@ -14,6 +15,8 @@ enum Signal {
     Marks,
     /// ECN marks by RFC 3168: ACKs carry the echo from a mark until the sender signals its response.
     Latch,
+    /// The number of ECN marks, in each ACK (RFC 9768).
+    Count,
     /// The load that VCP routers report.
     Load,
     /// The feedback of XCP routers.
@@ -31,6 +34,7 @@ pub(super) struct Echo {
     hides_marks: bool,
     /// The latch of RFC 3168, or the mark of the last segment.
     marked: bool,
+    counter: Counter,
     /// The highest load that VCP routers report, and the feedback of XCP routers, bytes/s, since the last ACK.
     load: Load,
     feedback: f64,
@@ -44,6 +48,7 @@ impl Echo {
         let signal = match needs.router {
             Some(Router::Xcp) => Signal::Feedback,
             Some(Router::Vcp) => Signal::Load,
+            None if stack.accurate_ecn && (needs.ecn != Ecn::Endpoint || stack.ecn) => Signal::Count,
             None if needs.ecn == Ecn::Endpoint && stack.ecn => Signal::Latch,
             None => Signal::Marks,
         };
@@ -54,6 +59,7 @@ impl Echo {
             telling: flag::CE | if is_linux { flag::CWR } else { 0 },
             hides_marks: stack.hide_marks,
             marked: false,
+            counter: Counter::default(),
             load: Load::Low,
             feedback: 0.0,
             latest: Packet::default(),
@@ -77,7 +83,7 @@ impl Echo {
 
     /// True if a segment that had arrived before shows its mark; in Linux it shows none.
     pub(super) fn notes_repeated(&self) -> bool {
-        !self.is_linux || self.is_of_feedback()
+        !self.is_linux || matches!(self.signal, Signal::Feedback | Signal::Count)
     }
 
     /// True if the mark of a segment above a gap may release the ACK of earlier segments (`tcp_data_queue_ofo`).
@@ -124,6 +130,9 @@ impl Echo {
     /// very small (`tcp_ecn_accept_cwr`), or its mark differs from the last segment's (`dctcp_ece_ack_update`).
     #[inline]
     pub(super) fn is_urgent(&self, packet: &Packet) -> bool {
+        if self.signal == Signal::Count {
+            return self.counter.is_urgent(self.shows_mark(packet));
+        }
         self.is_linux && (packet.flags() & flag::CWR != 0 || self.changes_mark(packet))
     }
 
@@ -133,6 +142,7 @@ impl Echo {
         match self.signal {
             Signal::Marks => self.marked = self.shows_mark(packet),
             Signal::Latch => return self.latch(packet),
+            Signal::Count => self.counter.note(self.shows_mark(packet)),
             Signal::Load => self.load = self.load.max(packet.load()),
             Signal::Feedback => {
                 let header = beside.headers().and_then(|headers| headers.take(packet.extra()));
@@ -160,6 +170,9 @@ impl Echo {
         }
         if self.signal == Signal::Marks {
             return (flags, 0.0);
+        }
+        if self.signal == Signal::Count {
+            return (flags | self.counter.write(), 0.0);
         }
         flags |= match std::mem::replace(&mut self.load, Load::Low) {
             Load::Low => 0,

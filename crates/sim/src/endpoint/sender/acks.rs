@@ -163,6 +163,8 @@ impl Sender {
     #[inline(always)]
     fn respond(&mut self, packet: &Packet, report: Report, out: &mut impl Outlet) {
         let (now, delivered) = (packet.at, report.delivered + report.repeated);
+        let read = self.marks.counts().then(|| self.marks.read(packet, delivered));
+        let (packet, told) = read.as_ref().map_or((packet, delivered), |(packet, told)| (packet, *told));
         let taken = self.rules.linux.then(|| self.take_sample(&report, packet));
         let (sent_last, sample, min_rtt) = self.measure(packet, &report);
         let was_recovering = self.repair.episode().is_some();
@@ -170,7 +172,7 @@ impl Sender {
         let ends_as_ns2 = was_recovering && self.repair.is_open() && self.grows_before_exit();
         let before = taken.as_ref();
         let echoes = packet.flags() & flag::ECE != 0;
-        let marked = if echoes { self.on_echo(packet, delivered, sample, before) } else { 0.0 };
+        let marked = if echoes { self.on_echo(packet, told, sample, before) } else { 0.0 };
         self.sample_delivery(sent_last, delivered, now, min_rtt);
         let losses =
             if self.may_show_losses(before) { self.detect_on_ack(now, sample, before) } else { Losses::default() };

@@ -2,7 +2,8 @@
 
 use elephan_cc::{Ecn, Needs, Router};
 
-use crate::packet::flag;
+use crate::endpoint::ace::Seen;
+use crate::packet::{Packet, flag};
 use crate::spec::StackSpec;
 
 /// Form of ECN of a flow.
@@ -38,6 +39,8 @@ pub struct Marks {
     answered: bool,
     /// Segment below which echoes belong to a window to which the sender has responded.
     until: u32,
+    /// `Some` if ACKs have the number of marks in place of an echo (RFC 9768).
+    seen: Option<Seen>,
 }
 
 impl Marks {
@@ -51,7 +54,27 @@ impl Marks {
             Ecn::Endpoint if stack.ecn => (Mode::Classic, flag::ECT0),
             Ecn::Endpoint => (Mode::Off, 0),
         };
-        Self { mode, data, answered: false, until: 0 }
+        let counts = stack.accurate_ecn && mode != Mode::Off && needs.router.is_none();
+        Self { mode, data, answered: false, until: 0, seen: counts.then(Seen::default) }
+    }
+
+    /// True if ACKs have the number of marks.
+    #[inline(always)]
+    pub fn counts(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    /// Reads the number of marks in an ACK that delivers `delivered` segments. Returns the ACK with the echo that it amounts to,
+    /// and the number of marked segments; without this feedback, an echo reports marks of all.
+    #[inline(never)]
+    pub fn read(&mut self, packet: &Packet, delivered: u32) -> (Packet, u32) {
+        match &mut self.seen {
+            None => (*packet, delivered),
+            Some(seen) => {
+                let marked = seen.on_ack(packet.flags(), delivered);
+                (packet.echoing(marked > 0), marked)
+            }
+        }
     }
 
     /// True if the receiver repeats an echo until the sender responds.
@@ -79,14 +102,15 @@ impl Marks {
     /// Takes a response to a mark or a loss, which also answers the marks of all segments below `next`.
     pub fn on_response(&mut self, next: u32) {
         if self.is_classic() {
-            (self.answered, self.until) = (true, next);
+            (self.answered, self.until) = (!self.counts(), next);
         }
     }
 
     /// Takes a reduction of the window, which Linux signals to every receiver with RFC 3168's code points, whatever its cause
     /// (`tcp_init_cwnd_reduction`, `tcp_enter_loss`).
     pub fn on_reduction(&mut self) {
-        self.answered |= self.data == flag::ECT0;
+        // With the counter of RFC 9768, the bit has another meaning.
+        self.answered |= self.data == flag::ECT0 && !self.counts();
     }
 
     /// Flags of the first new segment of a transmission; it reports an earlier reduction of the window (CWR).

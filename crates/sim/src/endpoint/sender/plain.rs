@@ -26,7 +26,8 @@ impl Sender {
     pub(super) fn find_shortcut(&self) -> Shortcut {
         let Self { stack, needs, rules, .. } = self;
         let has_times = self.pace.is_active() || self.host.is_slow() || self.application.is_some();
-        let is_asked = needs.with_acks() || needs.losses || needs.reductions || stack.reads_at_once;
+        let is_asked =
+            needs.with_acks() || needs.losses || needs.reductions || stack.reads_at_once || self.marks.counts();
         // The test hook counts the senders that get here.
         if has_times || is_asked || is_switched_off() {
             return Shortcut::None;

@@ -13,20 +13,14 @@ use crate::spec::{Detection, HostRule};
 use crate::time::Time;
 
 impl Sender {
-    /// Handles the echo of an ACK of `delivered` segments; `rtt` and `sample` are the ACK's samples. Returns the number of
-    /// marked segments to report to the algorithm.
+    /// Handles the echo of an ACK that reports `told` marked segments; `rtt` and `sample` are the ACK's samples. Returns the
+    /// number of marked segments to report to the algorithm.
     #[inline(never)]
-    pub(super) fn on_echo(
-        &mut self,
-        packet: &Packet,
-        delivered: u32,
-        rtt: Option<f64>,
-        sample: Option<&Sample>,
-    ) -> f64 {
-        self.stats.totals.marked += u64::from(delivered);
+    pub(super) fn on_echo(&mut self, packet: &Packet, told: u32, rtt: Option<f64>, sample: Option<&Sample>) -> f64 {
+        self.stats.totals.marked += u64::from(told);
         match self.marks.on_echo(packet.segment()) {
             Echo::Ignored => return 0.0,
-            Echo::Reported => return f64::from(delivered),
+            Echo::Reported => return f64::from(told),
             // Linux responds whenever no recovery or reduction is under way (`tcp_enter_cwr`).
             Echo::Fresh => {}
             Echo::Answered if self.rules.has(HostRule::Cwr) => {}
