@@ -56,8 +56,14 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return "never" if math.isinf(value) else f"{value:.4g}"
+        return "never" if math.isinf(value) else figures(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def figures(value: float, digits: int = 4) -> str:
+    """A number with significant digits as people read it: 16,270 and not 1.627e+04, below a million million."""
+    text = f"{value:.{digits}g}"
+    return f"{float(text):,.0f}" if "e+" in text and abs(value) < 1e12 else text
 
 
 def details(title: str, inside: str) -> str:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elephan.notebooks import figures
 from elephan.report.figures import Figure, entry
 from elephan.version import __version__
 from elephan.web.living import living
@@ -107,9 +108,11 @@ def embedded(data: Any) -> str:
 def _environment(*, escape: bool = True) -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(str(TEMPLATES)), autoescape=escape, undefined=StrictUndefined, trim_blocks=True
     )
+    made.filters["figures"] = figures
+    return made
 
 
 @lru_cache(maxsize=1)

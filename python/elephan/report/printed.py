@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from elephan.notebooks import figures
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MplFigure
@@ -224,7 +226,7 @@ def _heat(ax: Axes, trace: Spec) -> None:
         span = trace["zmax"] - trace["zmin"] or 1.0
         for i, row in enumerate(values):
             for k, value in enumerate(row):
-                text = "–" if math.isnan(value) else f"{value:.3g}"
+                text = "–" if math.isnan(value) else figures(value, 3)
                 dark = sum(shades((value - trace["zmin"]) / span)[:3]) < 1.5
                 ax.text(k, i, text, ha="center", va="center", fontsize="x-small", color="white" if dark else "black")
     figure: Any = ax.get_figure()

@@ -132,7 +132,7 @@ def _lines(rows: Sequence[Mapping[str, Any]], x: Axis, by: Sequence[str]) -> Lin
 
 
 def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return notebooks.figures(value, 6) if isinstance(value, float) else str(value)
 
 
 def plot(
@@ -166,7 +166,7 @@ def plot(
 
 
 def _tick(axis: Axis, place: float, text: str) -> str:
-    return text if axis.numbers is None else f"{place:g}"
+    return text if axis.numbers is None else notebooks.figures(place, 6)
 
 
 def _matrix(head: tuple[str, str, str], label: str, x: Axis, y: Axis, lines: Lines) -> Matrix:
