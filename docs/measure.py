@@ -21,6 +21,7 @@ from typing import Any
 import elephan
 from elephan.models import RESPONSES
 from elephan.scenario import Scenario
+from elephan.scenario.catalog import OF_THE_USER
 
 FILE = Path(__file__).parent / "algorithms" / "response.json"
 LOSSES = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
@@ -124,7 +125,8 @@ def exponents(entry: dict[str, Any]) -> tuple[float | None, float | None]:
 def algorithm_names() -> list[str]:
     """All algorithms that respond to losses, except algorithms that need routers, since such algorithms have few
     losses."""
-    return [name for name, entry in elephan.algorithms().items() if name != "fixed" and entry["router"] is None]
+    known = elephan.algorithms().items()
+    return [name for name, entry in known if name not in OF_THE_USER and entry["router"] is None]
 
 
 def main() -> None:

@@ -64,6 +64,8 @@
 //! | [`hcc`] | HCC TCP |
 //! | [`udt`] | UDT, which is not TCP and has its own endpoint |
 //! | [`fixed`] | no congestion control, for comparison |
+//! | [`expression`] | formulas of the user for growth and decrease |
+//! | [`policy`] | a network that was learned |
 //! | [`xcp`] | XCP: routers ask for a change of the rate |
 //! | [`vcp`] | VCP: routers report their load |
 
@@ -87,8 +89,10 @@ pub mod draws;
 pub mod eefast;
 pub mod estimators;
 mod event;
+pub mod expression;
 pub mod fast;
 pub mod fixed;
+pub mod formula;
 pub mod forward_delay;
 pub mod fusion;
 pub mod hcc;
@@ -105,12 +109,14 @@ pub mod loss_based;
 pub mod loss_window;
 pub mod lp;
 pub mod ltcp;
+pub mod network;
 pub mod nv;
 pub mod observe;
 pub mod param;
 #[cfg(test)]
 mod path;
 pub mod plain_window;
+pub mod policy;
 pub mod prague;
 mod registry;
 pub mod reno;

@@ -12,7 +12,7 @@ mod value;
 
 pub use self::domain::{
     Default, Domain, Parameter, Type, choice, derived, duration, flag, int, num, required_amount, required_rate,
-    required_size,
+    required_size, text,
 };
 pub use self::entry::{Entry, Kind, Preset, switch, value, word};
 pub use self::error::{BuildError, Problem};

@@ -128,6 +128,9 @@ algorithms! {
     Dctcp = crate::dctcp::Dctcp,
     Prague = crate::prague::Prague,
     Fixed = crate::fixed::Fixed,
+    // A user's formulas, and a user's network.
+    Expression = crate::expression::Expression,
+    Policy = crate::policy::Policy,
     // Router-assisted.
     Xcp = crate::xcp::Xcp,
     Vcp = crate::vcp::Vcp,

@@ -86,8 +86,9 @@ pub struct Steering {
     window: f64,
     pacing_rate: Option<f64>,
     initial_window: f64,
-    /// Beginning and end of the step; `None` before the first ACK.
+    /// Beginning of the step, and the number of its lengths until its end; `None` before the first ACK.
     step: Option<(f64, f64)>,
+    /// Length of a step, s.
     length: f64,
     acked: f64,
     lost: f64,
@@ -144,6 +145,12 @@ impl Steering {
         self.pacing_rate
     }
 
+    /// The last action's change of the window.
+    #[must_use]
+    pub fn last_action(&self) -> f64 {
+        self.last_action
+    }
+
     /// Reports that the endpoint must make.
     #[must_use]
     pub fn needs(&self) -> Needs {
@@ -153,7 +160,7 @@ impl Steering {
     /// Time at which the step ends, s; `None` before the first ACK.
     #[must_use]
     pub fn ends(&self) -> Option<f64> {
-        self.step.map(|(_, ends)| ends)
+        self.step.map(|(begun, lengths)| begun + lengths * self.length)
     }
 
     /// Smoothed RTT, s; 0 before the first ACK.
@@ -166,13 +173,23 @@ impl Steering {
     #[must_use]
     #[inline]
     pub fn is_over(&mut self, now: f64) -> bool {
-        let Some((_, ends)) = &mut self.step else { return false };
-        if self.acked <= 0.0 {
-            while *ends <= now {
-                *ends += self.length;
-            }
+        let Some((begun, lengths)) = self.step else { return false };
+        let ends = |lengths: f64| begun + lengths * self.length;
+        if now < ends(lengths) {
+            return false;
         }
-        now >= *ends
+        if self.acked > 0.0 {
+            return true;
+        }
+        // The quotient may be rounded by one, but the end must be the first after `now`.
+        let mut more = lengths.max(((now - begun) / self.length).floor() + 1.0);
+        if more - 1.0 > lengths && ends(more - 1.0) > now {
+            more -= 1.0;
+        } else if ends(more) <= now {
+            more += 1.0;
+        }
+        self.step = Some((begun, more));
+        false
     }
 
     /// Ends the step at `now`, and begins the next one.
@@ -228,12 +245,14 @@ impl Steering {
 
     fn begin(&mut self, now: f64) {
         self.length = self.fixed.unwrap_or(self.srtt);
-        self.step = Some((now, now + self.length));
+        self.step = Some((now, 1.0));
     }
 
     /// Applies an action. Its components are from −1 to 1: the window is multiplied by 2 to the power of the first, within 1
-    /// and [`MOST`] segments, and the pace is a window in an RTT multiplied by 2 to the power of the second.
+    /// and [`MOST`] segments, and the pace is a window in an RTT multiplied by 2 to the power of the second. A component that
+    /// is not a number counts as 0.
     pub fn act(&mut self, action: [f64; ACTIONS]) {
+        let action = action.map(|x| if x.is_nan() { 0.0 } else { x });
         self.window = (self.window * libm::exp2(action[0])).clamp(1.0, MOST);
         self.last_action = action[0];
         if self.paces && self.srtt > 0.0 {
@@ -338,7 +357,7 @@ impl Algorithm for Steered {
     }
 
     fn ssthresh(&self) -> f64 {
-        self.steering.window
+        f64::INFINITY
     }
 
     fn pacing_rate(&self) -> Option<f64> {

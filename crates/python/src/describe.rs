@@ -36,7 +36,7 @@ fn parameter(p: &Parameter) -> Value {
     };
     let (choices, ranged): (&[_], _) = match domain.kind {
         Type::Word(words) => (words, false),
-        kind => (&[], kind != Type::Switch),
+        kind => (&[], !matches!(kind, Type::Switch | Type::Text)),
     };
     let limit = |x| if ranged { number(domain, x) } else { Value::Null };
     json!({

@@ -62,6 +62,10 @@ def all_queues() -> dict[str, Descriptor]:
     return {entry["name"]: entry for entry in json.loads(engine().queues())}
 
 
+OF_THE_USER = frozenset(("fixed", "expression", "policy"))
+"""Algorithms whose rule is a parameter: a window, formulas, a network. Surveys of the algorithms leave them out."""
+
+
 def queue_of(spec: str) -> tuple[str, str]:
     """The name and the preset of a discipline from ``name`` or ``name:preset``; ``linux:codel`` is a name without a
     preset."""

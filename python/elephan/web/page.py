@@ -101,6 +101,7 @@ def data() -> dict[str, Any]:
             "parameters": [
                 {key: parameter.get(key) for key in ("name", "type", "default", "min", "max", "choices", "unit", "doc")}
                 for parameter in entry["parameters"]
+                if parameter["type"] != "text"
             ],
             "presets": [preset for preset in entry["presets"] if preset["name"]],
         }

@@ -26,6 +26,8 @@ pub enum Type {
     Rate,
     /// A number of bytes, which a user writes with its unit.
     Size,
+    /// A text in a form of its own, such as a formula; its limit is a number of characters. A number is a text too.
+    Text,
 }
 
 impl Type {
@@ -42,6 +44,7 @@ impl Type {
             Type::Amount => "amount",
             Type::Rate => "rate",
             Type::Size => "size",
+            Type::Text => "text",
         }
     }
 
@@ -55,6 +58,7 @@ impl Type {
             Type::Packets | Type::Amount => "\"20 packets\"".to_owned(),
             Type::Rate => "\"10 Mbit/s\"".to_owned(),
             Type::Size => "\"100 kB\"".to_owned(),
+            Type::Text => "\"…\"".to_owned(),
         }
     }
 }
@@ -123,6 +127,12 @@ pub const fn flag(default: bool) -> Domain {
 pub const fn choice(default: &'static str, words: &'static [&'static str]) -> Domain {
     let default = Default::Value(Setting::Text(default));
     Domain { kind: Type::Word(words), default, min: 0.0, max: 0.0, unit: Unit::None }
+}
+
+/// Declares a text of at most `most` characters, whose value has this unit.
+#[must_use]
+pub const fn text(default: &'static str, most: f64, unit: Unit) -> Domain {
+    Domain { kind: Type::Text, default: Default::Value(Setting::Text(default)), min: 0.0, max: most, unit }
 }
 
 /// Declares a number of type `kind`, whose default is computed from the link by `formula`, in words.
@@ -225,6 +235,13 @@ impl Parameter {
                     None => Ok(()),
                 }
             }
+            (Type::Text, Value::Text(text)) if text.len() as f64 <= domain.max => Ok(()),
+            (Type::Text, Value::Text(text)) => {
+                let message = format!("has {} characters; at most {} are allowed", text.len(), shown(domain.max));
+                Err(BuildError::OutOfRange(problem(message)))
+            }
+            (Type::Text, Value::Num(_)) => Ok(()),
+            (Type::Text, _) => wrong("is not a text"),
             (Type::Number | Type::Integer, _) => wrong("is not a number"),
             (Type::Duration, _) => wrong("is not a duration"),
             (Type::Rate, _) => wrong("is not a rate; write for example \"10 Mbit/s\""),

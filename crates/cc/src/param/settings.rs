@@ -123,6 +123,16 @@ impl Field for bool {
     }
 }
 
+impl Field for String {
+    fn of(parameter: &Parameter, value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) if parameter.domain.kind == Type::Text => Some(text.clone()),
+            Value::Num(x) if parameter.domain.kind == Type::Text => Some(x.to_string()),
+            _ => None,
+        }
+    }
+}
+
 impl Field for Amount {
     fn of(_: &Parameter, value: &Value) -> Option<Self> {
         if let Value::Amount(x) = value { Some(*x) } else { None }

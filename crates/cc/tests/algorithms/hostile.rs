@@ -253,6 +253,7 @@ fn parameters(entry: &Entry, numbers: &mut Numbers) -> BTreeMap<String, Value> {
         let domain = parameter.domain;
         let value = match (domain.kind, domain.default) {
             (Type::Word(words), _) => Value::Text(words[numbers.below(words.len() as u64) as usize].to_owned()),
+            (_, Default::Value(Setting::Text(default))) => Value::Text(default.to_owned()),
             (_, Default::Value(Setting::Num(default))) => {
                 let (low, high) = (domain.min.max(-1e12), domain.max.min(1e12));
                 let inner = low + (high - low) * (numbers.below(1000) as f64 / 1000.0);

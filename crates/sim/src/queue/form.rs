@@ -22,7 +22,7 @@ fn keys(parameter: &Parameter) -> Vec<String> {
         Type::Amount => &["_packets", "_bytes"],
         Type::Rate => &["_bps"],
         Type::Size => &["_bytes"],
-        Type::Number | Type::Integer | Type::Switch | Type::Word(_) => &[""],
+        Type::Number | Type::Integer | Type::Switch | Type::Word(_) | Type::Text => &[""],
     };
     suffixes.iter().map(|suffix| format!("{}{suffix}", parameter.name)).collect()
 }

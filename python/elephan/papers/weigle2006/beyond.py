@@ -17,7 +17,7 @@ from elephan.papers.weigle2006.setup import LATE_S, PROTOCOLS, Pair, Setup, labe
 from elephan.report.figures import Figure
 from elephan.report.matrix import Matrix
 from elephan.scenario import Scenario
-from elephan.scenario.catalog import algorithms
+from elephan.scenario.catalog import OF_THE_USER, algorithms
 
 EXPERIMENT = "weigle2006.beyond"
 # Smallest |A| with a winner; below this value, each share is between 45 % and 55 %.
@@ -34,7 +34,7 @@ def names() -> tuple[str, ...]:
 
 def _needs_nothing(name: str, entry: Mapping[str, Any]) -> bool:
     """True for an algorithm that needs no special routers or marks and has a congestion control."""
-    return name != "fixed" and entry["router"] is None and not entry["signals"][0].startswith("ECN")
+    return name not in OF_THE_USER and entry["router"] is None and not entry["signals"][0].startswith("ECN")
 
 
 def open_question(setup: Setup) -> Beyond:
