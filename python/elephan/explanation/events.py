@@ -53,7 +53,7 @@ class Events:
         payload_bytes: payload of a full segment, bytes.
         first_window: segments that left before the first ACK.
         handshake_s: RTT of the handshake, s.
-        start_s: time at which the first segment left, s.
+        start_s: time of the first event, s.
         offset_s: what to add to a time of the capture to have one of the replay, s.
         phase_ns: time of the sender's clock within a millisecond at the replay's time zero, ns.
         ecn: the segments are ECN-capable.
@@ -128,6 +128,8 @@ class _Capture:
         seq = segments["seq"].to_numpy().astype(np.int64)
         past = seq + segments["bytes"].to_numpy().astype(np.int64)
         keep = past > seq
+        if not keep.any():
+            raise ScenarioError("the capture has no data of the sender")
         self.seq, self.past = seq[keep], past[keep]
         self.tsval = _numbers(segments["tsval"])[keep]
         self.tsecr = _numbers(segments["tsecr"])[keep]
@@ -413,7 +415,7 @@ class _Walk:
             payload_bytes=capture.payload,
             first_window=max(1, before) if before >= 10 or not (ended_early or not capture.exact) else 10,
             handshake_s=rtt_ns / 1e9,
-            start_s=(int(capture.sent_ns[0]) - base) / 1e9,
+            start_s=_FIRST_NS / 1e9,
             offset_s=-base / 1e9,
             phase_ns=phase % _MS,
             ecn=bool((self.connection.segments["ecn"].to_numpy() > 0).any()),
