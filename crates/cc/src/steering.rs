@@ -289,6 +289,7 @@ impl Steering {
                 self.window = 1.0 + signal.kept;
             }
             Event::Idle { .. } => self.window = self.window.min(self.initial_window),
+            Event::Moderate { window } => self.window = self.window.min(*window).max(1.0),
             Event::Lost(_) => self.lost += 1.0,
             _ => {}
         }
