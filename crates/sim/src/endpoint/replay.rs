@@ -295,9 +295,12 @@ impl Follower {
     fn take_followed(&mut self) -> Followed {
         let sent = (self.sender.next - self.first) as usize;
         self.followed.allowed.resize(sent.max(self.followed.allowed.len()), Time::NEVER);
-        let later = self.followed.allowed.split_off(sent);
+        // A piece keeps the memory of its own segments alone, and not that of all that are allowed already.
+        let own = self.followed.allowed.drain(..sent).collect();
+        let later = std::mem::take(&mut self.followed.allowed);
         self.first = self.sender.next;
-        std::mem::replace(&mut self.followed, Followed { allowed: later, ..Followed::default() })
+        let followed = std::mem::replace(&mut self.followed, Followed { allowed: later, ..Followed::default() });
+        Followed { allowed: own, ..followed }
     }
 
     /// Lets the timer of the reordering window expire, if that is due by `now`.
