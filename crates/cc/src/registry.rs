@@ -15,19 +15,19 @@ use crate::router::Request;
 use crate::udt::Udt;
 
 macro_rules! algorithms {
-    ($($variant:ident = $ty:ty),+ $(,)?) => {
+    ($($(#[$where:meta])* $variant:ident = $ty:ty),+ $(,)?) => {
         /// A congestion controller of any algorithm, dispatched without a pointer.
         #[non_exhaustive]
         pub enum Controller {
-            $(#[doc = concat!("[`", stringify!($ty), "`]")] $variant($ty),)+
+            $($(#[$where])* #[doc = concat!("[`", stringify!($ty), "`]")] $variant($ty),)+
             /// A user-defined algorithm.
             Custom(Box<dyn Algorithm + Send>),
         }
 
-        const REGISTRY: &[Entry] = &[$(<$ty>::ENTRY),+];
+        const REGISTRY: &[Entry] = &[$($(#[$where])* <$ty>::ENTRY),+];
 
         fn construct(name: &str, settings: &Settings) -> Option<Result<Controller, BuildError>> {
-            $(if name == <$ty>::ENTRY.name {
+            $($(#[$where])* if name == <$ty>::ENTRY.name {
                 return Some(<$ty>::new(settings).map(Controller::$variant));
             })+
             None
@@ -35,7 +35,7 @@ macro_rules! algorithms {
 
         macro_rules! each {
             ($self:ident, $inner:ident => $call:expr) => {
-                match $self { $(Controller::$variant($inner) => $call,)+ Controller::Custom($inner) => $call }
+                match $self { $($(#[$where])* Controller::$variant($inner) => $call,)+ Controller::Custom($inner) => $call }
             };
         }
 
@@ -45,7 +45,7 @@ macro_rules! algorithms {
         macro_rules! fast_path {
             ($self:ident, $ack:ident) => {
                 match $self {
-                    $(Controller::$variant(a) => if !a.needs().with_acks() {
+                    $($(#[$where])* Controller::$variant(a) => if !a.needs().with_acks() {
                         // Each algorithm has its own copy of the ACK, so that a copy is written to memory only for an
                         // algorithm whose rules are not inlined.
                         let own = $ack;
@@ -63,7 +63,7 @@ macro_rules! algorithms {
             #[must_use]
             pub fn try_clone(&self) -> Option<Self> {
                 match self {
-                    $(Controller::$variant(inner) => Some(Controller::$variant(inner.clone())),)+
+                    $($(#[$where])* Controller::$variant(inner) => Some(Controller::$variant(inner.clone())),)+
                     Controller::Custom(inner) => inner.clone_boxed().map(Controller::Custom),
                 }
             }
@@ -80,7 +80,7 @@ macro_rules! algorithms {
         impl fmt::Debug for Controller {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
-                    $(Controller::$variant(inner) => inner.fmt(f),)+
+                    $($(#[$where])* Controller::$variant(inner) => inner.fmt(f),)+
                     Controller::Custom(_) => f.write_str("Custom"),
                 }
             }
@@ -128,8 +128,10 @@ algorithms! {
     Dctcp = crate::dctcp::Dctcp,
     Prague = crate::prague::Prague,
     Fixed = crate::fixed::Fixed,
-    // A user's formulas, and a user's network.
+    // A user's formulas, and a user's network; the engine of a page has neither, to keep pages small.
+    #[cfg(not(target_arch = "wasm32"))]
     Expression = crate::expression::Expression,
+    #[cfg(not(target_arch = "wasm32"))]
     Policy = crate::policy::Policy,
     // Router-assisted.
     Xcp = crate::xcp::Xcp,
