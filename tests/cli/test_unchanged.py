@@ -132,7 +132,7 @@ REFUSED = {
     "evaluate cubic --against cubic": "--against: 'cubic' would be compared with itself",
     "evaluate cubic --only 99": "its sections are 5.1.1, 5.1.2,",
     "export ./mine.py:Mine --to rust --set increase=x": "'x' is not a number; its default is 1.0",
-    "show 12345": "'elephan runs' lists the 1 saved runs, and 'elephan list' everything else",
+    "show 12345": "'elephan runs' lists the 1 saved runs, and 'elephan list' lists everything else",
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
 
-from elephan.scenario import catalog, units
+from elephan.scenario import catalog, named, units
 from elephan.scenario.channels import MODELS
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.schema import ARRIVALS, PERTURBATIONS, RECORDS, RESOLUTIONS, SIZES, TIMES, StackSpec
@@ -25,6 +25,8 @@ OWN = tuple(f"{FILES / 'own.py'}:{name}" for name in ("Steady", "Idle"))
 WIRE_BITS = 12_000
 CONTRADICTS = 0.1
 """Probability that fields which contradict each other are kept; such a scenario is refused, and never runs."""
+_NAMED_FROM = 10**12
+"""Distance of the seeds of named paths from those of all else."""
 Tables = dict[str, Any]
 
 
@@ -78,7 +80,31 @@ def tables(seed: int) -> Tables:
         # With "quantiles" no flow is recorded whose internals could be shown.
         words = ("all",) if form.get("internals") else ("all", "quantiles", "quantiles")
         form["record"] = draw.choice((*words, 1, 2, 3, 100))
-    return _spoiled(draw, form) if draw.chance(0.02) else form
+    form = _spoiled(draw, form) if draw.chance(0.02) else form
+    return _on_named_path(seed, form) if topology == "dumbbell" else form
+
+
+def _on_named_path(seed: int, form: Tables) -> Tables:
+    """Some scenarios on a shipped path. They have draws of their own, so that other seeds mean what they meant."""
+    draw = Draws(seed + _NAMED_FROM)
+    if not draw.chance(0.05):
+        return form
+    name = draw.choice(sorted(named.shipped()))
+    rate_bps, rtt_ps = round(1e7), 60 * MS
+    senders = _Senders(draw, Scale(rate_bps, rtt_ps, S, 1000), "dumbbell")
+    path: Tables = {"name": name}
+    if draw.chance(0.5):
+        path["direction"] = draw.choice(("down", "up"))
+    if draw.chance(0.4):
+        path["seed"] = draw.randint(0, 9)
+    if draw.chance(0.4):
+        path |= senders.bottleneck_queue()
+    if draw.chance(0.3):
+        path["buffer"] = draw.buffer(0.1, shares=True)
+    if draw.chance(0.3):
+        path["loss"] = draw.spread(1e-4, 0.2)
+    others = {key: value for key, value in form.items() if key != "dumbbell"}
+    return others | {"path": name if len(path) == 1 else path, "duration": f"{draw.randint(1, 3)} s"}
 
 
 def _scale(draw: Draws) -> Scale:
@@ -235,7 +261,7 @@ class _Senders:
 
     def _bottleneck(self) -> Tables:
         form: Tables = {"rate": units.format_rate(self.scale.rate_bps), "buffer": self._buffer(self.scale.rate_bps)}
-        return form | self._queue() | self._impairments(self.scale.rtt_ps // 2)
+        return form | self.bottleneck_queue() | self._impairments(self.scale.rtt_ps // 2)
 
     def _buffer(self, rate_bps: int) -> str:
         """A limit that mostly has room for a packet."""
@@ -273,7 +299,7 @@ class _Senders:
             link["delay"] = units.format_time(delay_ps)
             if draw.chance(0.8):
                 link["buffer"] = self._buffer(self.scale.rate_bps // 2)
-            link |= self._queue() | self._impairments(delay_ps)
+            link |= self.bottleneck_queue() | self._impairments(delay_ps)
             if draw.chance(0.15):
                 link["duplex"] = draw.chance(0.5)
             if draw.chance(0.3):
@@ -322,7 +348,8 @@ class _Senders:
                 return way
         return []
 
-    def _queue(self) -> Tables:
+    def bottleneck_queue(self) -> Tables:
+        """A queue discipline with some of its parameters."""
         draw = self.draw
         form: Tables = {}
         if self.router is not None and draw.chance(0.9):

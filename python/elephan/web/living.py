@@ -65,6 +65,8 @@ def fits(form: Mapping[str, Any]) -> bool:
     flows = form["flows"]
     if form.get("traffic") or any(flow.get("source_sha256") or flow.get("backend") for flow in flows):
         return False
+    if any(flow["algorithm"].partition(":")[0] in page.NOT_IN_PAGES for flow in flows):
+        return False
     if not 1 <= sum(flow.get("count", 1) for flow in flows) <= MOST_FLOWS:
         return False
     recorded = [link["rate_bps"] for link in form["links"] if link["record"]]

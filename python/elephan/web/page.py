@@ -25,6 +25,10 @@ QUEUES = ("droptail", "codel", "fq_codel", "pie", "red", "dualpi2")
 """Queue disciplines that can run with their defaults only."""
 
 
+NOT_IN_PAGES = ("expression", "policy")
+"""Algorithms that the engine of a page lacks (crates/cc/src/registry.rs)."""
+
+
 class NotBuiltError(Exception):
     """This installation does not contain the page."""
 
@@ -117,8 +121,9 @@ def data() -> dict[str, Any]:
 
 
 def plain_algorithms() -> list[dict[str, Any]]:
-    """The algorithms that need no support by routers and use ordinary packets."""
-    return [entry for entry in catalog.algorithms().values() if entry["router"] is None and is_plain(entry["name"])]
+    """The algorithms of the engine of a page that need no support by routers and use ordinary packets."""
+    known = (entry for name, entry in catalog.algorithms().items() if name not in NOT_IN_PAGES)
+    return [entry for entry in known if entry["router"] is None and is_plain(entry["name"])]
 
 
 def engine_text() -> str:
