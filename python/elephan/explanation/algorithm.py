@@ -44,7 +44,7 @@ LEAST_SEGMENTS = 200
 
 _DRAWN = ("bbr", "bbr3", "cdg", "vivace")
 _NO_SENDERS = ("fixed", "udt", "c4", "expression", "policy")
-"""Algorithms that no TCP sender has: C4 is QUIC's, and its rate follows the ACKs so closely that it fits any of them."""
+"""Algorithms that no TCP sender has: C4 is QUIC's, and its rate follows the ACKs so closely that it fits any."""
 _MARKS_ONLY = ("dctcp", "prague")
 _USUAL = (
     "cubic", "bbr", "reno", "bbr3", "dctcp", "prague", "htcp", "illinois", "vegas", "westwood", "veno", "bic", "hybla",
