@@ -9,6 +9,7 @@ import numpy as np
 
 from elephan.explanation.intervals import DELAYED_NS, Measured
 from elephan.explanation.results import Limit, Share
+from elephan.notebooks import figures
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,17 +42,17 @@ def _evidence(limit: Limit, measured: Measured, mine: NDArray[np.bool_]) -> str:
     if limit is Limit.RECEIVE_WINDOW:
         return (
             f"the next segment would pass the edge of the receive window in {_percent(values['window_share'].mean())} "
-            f"of this time, with {flight_kb:.3g} kB in flight"
+            f"of this time, with {figures(flight_kb, 3)} kB in flight"
         )
     if limit is Limit.APPLICATION:
         return _of_application(values, queue_ms, base_ms)
     if limit is Limit.SEND_BUFFER:
         return (
-            f"{flight_kb:.3g} kB in flight do not grow, without a loss, a queue or the edge of the receive window: the "
-            "send buffer, or a window that the sender was given"
+            f"{figures(flight_kb, 3)} kB in flight do not grow, without a loss, a queue or the edge of the receive "
+            "window: the send buffer, or a window that the sender was given"
         )
     if limit is Limit.SLOW_START:
-        return f"bytes in flight grow to {values['flight_max'].max() / 1e3:.3g} kB, before the first loss"
+        return f"bytes in flight grow to {figures(values['flight_max'].max() / 1e3, 3)} kB, before the first loss"
     if limit is Limit.DELAYED_ACKS:
         return f"acknowledgments of at most two segments come more than {DELAYED_NS / 1e6:.0f} ms late"
     losses = f"{lost:.0f} of {sent:.0f} segments were sent again ({_percent(lost / sent)})"

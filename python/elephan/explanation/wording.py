@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from elephan.explanation.results import OF_PATH, AlgorithmFit, Limit, Limits, PathFit, Quantity
+from elephan.notebooks import figures
 
 if TYPE_CHECKING:
     from elephan.explanation.predicting import ModelCheck, Prediction
@@ -77,7 +78,10 @@ def algorithm_words(fit: AlgorithmFit) -> str:
 
 def check_words(check: ModelCheck) -> str:
     """The distance of the simulated flow from the captured one."""
-    rows = ", ".join(f"{row.title} {row.simulated:.3g} instead of {row.captured:.3g} {row.unit}" for row in check.rows)
+    rows = ", ".join(
+        f"{row.title} {figures(row.simulated, 3)} instead of {figures(row.captured, 3)} {row.unit}"
+        for row in check.rows
+    )
     lead = "A poor fit, so that numbers that follow from this path are doubtful." if check.is_poor else "A good fit."
     return f"{lead} {check.algorithm} simulated on the fitted path has {rows}."
 
@@ -108,9 +112,9 @@ PREDICTION_HEADER = ("algorithm", "goodput Mbit/s", "mean RTT ms", "p95 RTT ms",
 def _between(mean: float | None, low: float | None, high: float | None, factor: float) -> str:
     if mean is None:
         return "–"
-    if low is None or high is None or f"{low * factor:.3g}" == f"{high * factor:.3g}":
-        return f"{mean * factor:.3g}"
-    return f"{mean * factor:.3g} ({low * factor:.3g} to {high * factor:.3g})"
+    if low is None or high is None or figures(low * factor, 3) == figures(high * factor, 3):
+        return figures(mean * factor, 3)
+    return f"{figures(mean * factor, 3)} ({figures(low * factor, 3)} to {figures(high * factor, 3)})"
 
 
 def shown_quantity(quantity: Quantity) -> str:
