@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from tests.web import wasm
-from tests.web.test_playground import browser, pytestmark, until
+from tests.web.test_playground import browser, pytestmark, until, watched
 
 from elephan.cli.main import run_command
 from elephan.course import labs
@@ -46,19 +46,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture
 def page(browser: Browser, file: Path) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1300, "height": 900}, accept_downloads=True)
-    opened = context.new_page()
-    said: list[str] = []
-    opened.on("console", lambda message: said.append(message.text))
-    opened.on("pageerror", lambda error: said.append(str(error)))
-    requests: list[str] = []
-    context.on("request", lambda request: requests.append(request.url))
-    opened.goto(file.as_uri())
-    until(opened, "document.documentElement.dataset.ready === 'yes'")
-    yield opened
-    assert said == []
-    assert all(url.startswith((file.as_uri(), "blob:")) for url in requests), requests
-    context.close()
+    with watched(browser, file, "document.documentElement.dataset.ready === 'yes'") as opened:
+        yield opened
 
 
 class Student:

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Browser, file: Path) -> Iterator[Page]:
+    with watched(browser, file, "window.elephan?.timings.runs > 0") as opened:
+        yield opened
+
+
+@contextmanager
+def watched(browser: Browser, file: Path, ready: str) -> Iterator[Page]:
+    """A page from a file, ready under a condition, which says nothing in the console and asks for nothing else."""
     context = browser.new_context(viewport={"width": 1300, "height": 900}, accept_downloads=True)
     opened = context.new_page()
     said: list[str] = []
@@ -60,7 +68,7 @@ def page(browser: Browser, file: Path) -> Iterator[Page]:
     requests: list[str] = []
     context.on("request", lambda request: requests.append(request.url))
     opened.goto(file.as_uri())
-    until(opened, "window.elephan?.timings.runs > 0")
+    until(opened, ready)
     yield opened
     assert said == []
     assert all(url.startswith((file.as_uri(), "blob:")) for url in requests), requests

@@ -177,7 +177,7 @@ pub fn list(path: &Path, go_on: impl FnMut() -> bool) -> Result<Listing, Failure
 /// Reads the packets of one connection. `go_on` is asked now and then.
 ///
 /// # Errors
-/// As in [`list`].
+/// The errors of [`list`].
 pub fn read(path: &Path, options: Options, go_on: impl FnMut() -> bool) -> Result<Reading, Failure> {
     let mut connections = Connections::default();
     let mut collected = Collected::new(options);

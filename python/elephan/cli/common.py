@@ -22,6 +22,8 @@ from elephan.scenario.overrides import covers, parse_assignment
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from elephan.scenario import Scenario
@@ -190,3 +192,20 @@ def say(line: str) -> None:
 def warn(line: str) -> None:
     """Print a caution for people on stderr."""
     click.echo(f"warning: {line}", err=True)
+
+
+def save_page(text: str, path: Path, *, no_open: bool, as_json: bool) -> None:
+    """Write a page as one file, name it, and open it in a browser unless the user wants none."""
+    import webbrowser
+
+    from elephan.writing import whole_file
+
+    with whole_file(path) as place:
+        place.write_text(text, encoding="utf-8")
+    opened = not no_open and not as_json and webbrowser.open(path.as_uri())
+    if as_json:
+        print_json({"file": str(path), "bytes": path.stat().st_size})
+        return
+    say(str(path))
+    if not no_open and not opened:
+        warn("no browser could be opened; open the file in one")

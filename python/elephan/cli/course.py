@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,19 +47,8 @@ def page(out: str, no_open: bool, as_json: bool) -> None:
     answers and saves them as a file to hand in.
     """
     from elephan.course.page import labs_page
-    from elephan.writing import whole_file
 
-    path = Path(out).resolve()
-    text = labs_page()
-    with whole_file(path) as place:
-        place.write_text(text, encoding="utf-8")
-    opened = not no_open and not as_json and webbrowser.open(path.as_uri())
-    if as_json:
-        common.print_json({"file": str(path), "bytes": path.stat().st_size})
-        return
-    common.say(str(path))
-    if not no_open and not opened:
-        common.warn("no browser could be opened; open the file in one")
+    common.save_page(labs_page(), Path(out).resolve(), no_open=no_open, as_json=as_json)
 
 
 @command.command("check")

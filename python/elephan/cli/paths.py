@@ -10,44 +10,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elephan.cli import common, targets
+from elephan.cli.verbs import LIST, ListedGroup
 from elephan.scenario import named
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import PS_PER_S, format_time, parse_positive_time
-from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from elephan.scenario.form import LinkSpec
 
-LIST = "list"
 _SHOWN_S = 60
 _LEVELS = "▁▂▃▄▅▆▇█"
 _COLUMNS = 60
 _KINDS = (".pdf", ".svg", ".png")
 
 
-class PathsGroup(click.Group):
+class PathsGroup(ListedGroup):
     """Verbs about paths; ``elephan paths`` without a verb lists them."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert ``list`` if there is no verb."""
-        if not ctx.resilient_parsing and (not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))):
-            args = [LIST, *args]
-        return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs in the order in which they are defined."""
-        return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or name the most similar verb."""
-        if args[0] not in self.commands and ctx.resilient_parsing:
-            return None, None, args  # a shell asks for completions
-        if args[0] not in self.commands:
-            shown = f"; to show that path: elephan paths show {args[0]}" if args[0] in named.shipped() else ""
-            raise click.UsageError(f"'{args[0]}' is not one of its verbs; {hint(args[0], self.commands)}{shown}", ctx)
-        return super().resolve_command(ctx, args)
+    def advice(self, word: str) -> str:
+        """The command that shows a shipped path, for the path's name."""
+        return f"; to show that path: elephan paths show {word}" if word in named.shipped() else ""
 
 
 @click.group("paths", cls=PathsGroup, subcommand_metavar="[list|show|import] [ARGS]...")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 
 import click
@@ -25,16 +24,5 @@ def command(out: str, no_open: bool, as_json: bool) -> None:
     with the part after '#', is a link to the current setting.
     """
     from elephan import web
-    from elephan.writing import whole_file
 
-    path = Path(out).resolve()
-    text = web.playground()
-    with whole_file(path) as place:
-        place.write_text(text, encoding="utf-8")
-    opened = not no_open and not as_json and webbrowser.open(path.as_uri())
-    if as_json:
-        common.print_json({"file": str(path), "bytes": path.stat().st_size})
-        return
-    common.say(str(path))
-    if not no_open and not opened:
-        common.warn("no browser could be opened; open the file in one")
+    common.save_page(web.playground(), Path(out).resolve(), no_open=no_open, as_json=as_json)

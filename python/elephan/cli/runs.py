@@ -12,43 +12,18 @@ import click
 from elephan.cli import common, naming, targets
 from elephan.cli.progress import meter
 from elephan.cli.tables import printable
+from elephan.cli.verbs import LIST, ListedGroup
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from elephan.runs.difference import Changed
     from elephan.runs.index import Entry, Listing
 
-LIST = "list"
 _SHOWN = 30
 """Largest number of runs in a list without ``--limit``."""
 
 
-class RunsGroup(click.Group):
-    """Verbs about saved runs; ``elephan runs`` without a verb lists the runs."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert ``list`` if there is no verb."""
-        if not ctx.resilient_parsing and (not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))):
-            args = [LIST, *args]
-        return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs in the order in which they are defined."""
-        return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or name the most similar verb."""
-        if args[0] not in self.commands and ctx.resilient_parsing:
-            return None, None, args  # a shell asks for completions
-        if args[0] not in self.commands:
-            raise click.UsageError(f"'{args[0]}' is not one of its verbs; {hint(args[0], self.commands)}", ctx)
-        return super().resolve_command(ctx, args)
-
-
-@click.group("runs", cls=RunsGroup, subcommand_metavar="[list|find|diff|verify|export|cite|prune|size] [ARGS]...")
+@click.group("runs", cls=ListedGroup, subcommand_metavar="[list|find|diff|verify|export|cite|prune|size] [ARGS]...")
 def command() -> None:
     """The saved runs: without a verb, a list of them.
 

@@ -20,7 +20,7 @@ DURATION_S = 30.0
 """Longest simulated time of the check and of a prediction."""
 LEAST_DURATION_S = 5.0
 DRAWS = 12
-"""Paths from the joint interval on which each algorithm runs."""
+"""Paths from the intervals of the fit on which each algorithm runs."""
 POOR = 0.2
 """Distance from which a fit is called poor."""
 _WORTH_A_FIELD = 0.05
@@ -49,8 +49,9 @@ class ModelCheck:
 
     Attributes:
         algorithm: the simulated algorithm.
-        rows: numbers of both.
-        distance: largest relative difference of goodput, mean round trip and 95th percentile of the round trip.
+        rows: goodput, and the round trip: of the capture the mean over its intervals of the middle between the smallest
+            and the largest sample, of the simulation the mean over all samples.
+        distance: largest relative difference of the rows.
         run: the simulation.
     """
 
@@ -150,7 +151,7 @@ def predict(
     fit: PathFit, algorithms: Sequence[str], connection: Connection, limits: Limits, *,
     changes: Mapping[str, Any] | None = None, draws: int = DRAWS, jobs: int | None = None,
 ) -> tuple[Prediction, ...]:  # fmt: skip
-    """Numbers of algorithms on the fitted path, over draws from its joint interval.
+    """Numbers of algorithms on the fitted path, over draws from its intervals.
 
     Args:
         fit: the path.

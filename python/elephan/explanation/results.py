@@ -124,7 +124,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class PathDraw:
-    """A path that the capture allows: one draw from the joint interval of its numbers.
+    """A path that the capture allows: one draw from the interval of each of its numbers.
 
     Attributes:
         rate_bps: rate of the bottleneck, bit/s.
@@ -148,7 +148,7 @@ class PathFit:
         queue: queue discipline of the bottleneck, as scenarios name it; ``None`` if the capture cannot show it.
         queue_reason: evidence for it.
         best: the path for simulations, in which numbers that are not identifiable have a stated assumption.
-        draws: paths from the joint interval of the numbers.
+        draws: paths from the intervals of the numbers, each drawn by itself.
         assumptions: sentences on what ``best`` assumes.
     """
 

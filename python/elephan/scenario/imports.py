@@ -1,7 +1,7 @@
 """Import of downloaded recordings as named paths (:mod:`elephan.scenario.named`).
 
-What belongs together is told by the files' names, as their publications have them; the files' content then has to be
-of that format.
+Names of files, as their publications have them, say which files belong together; their content then has to be of that
+format.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reader of recorded paths in the formats in which they are published: rates and delays over time.
 
 - Mahimahi, LeoReplayer and the heavy opportunities of CellReplay: one time in ms per line, at which a packet may leave.
-  As a table of rates, opportunities are counted in bins of 10 ms, the interval of LeoReplayer's delays.
+  A table of rates counts them in bins of 10 ms, the interval of LeoReplayer's delays.
 - LeoReplayer's delays: line i has the one-way delay in ms from 10 (i - 1) ms to 10 i ms (SpaceNetLab/LeoCC, traces).
 - CellReplay's light opportunities: a time in ms, the one-way delay of a first packet, and the arrivals of a short train
   after it (Sentosa et al., NSDI 2025).
