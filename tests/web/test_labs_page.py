@@ -302,7 +302,7 @@ def test_no_step_is_wider_than_the_window(browser: Browser, file: Path, lab: Lab
             Student(opened).open(lab, step)
             for width in WIDTHS:
                 opened.set_viewport_size({"width": width, "height": 800})
-                assert opened.evaluate("document.documentElement.scrollWidth") <= width, step.id
+                until(opened, f"document.documentElement.scrollWidth <= {width}")  # pictures are redrawn after a frame
             assert opened.evaluate(CONTRAST) >= 4.5, step.id
         context.close()
 
