@@ -145,9 +145,10 @@ site: setup
 	$(BIN)/python -m elephan.board check
 	$(BIN)/python -m elephan.board site --out site
 
-# make docs    builds the documentation as HTML in docs/_build/html
+# make docs    records the tour and builds the documentation as HTML in docs/_build/html
 docs: setup
 	$(BIN)/uv sync --quiet --locked --no-install-project --inexact --group docs
+	$(BIN)/python docs/tour.py
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
