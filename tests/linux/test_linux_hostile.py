@@ -138,7 +138,7 @@ def in_shared_memory() -> set[str]:
 
 
 def nothing_is_left_in_memory(before: set[str], seconds: float = 10) -> bool:
-    """Whether the new names go: a guest of another test has its file for a moment, what was left behind stays."""
+    """True once new names are gone: a guest of another test has its file for a moment, and what was there stays."""
     new, until = in_shared_memory() - before, time.monotonic() + seconds
     while new and time.monotonic() < until:
         time.sleep(0.1)
