@@ -20,7 +20,7 @@ from elephan.backends.base import (
     refuse_other_transports,
 )
 from elephan.backends.memory import needs_more, outgrown
-from elephan.scenario import Scenario, ScenarioError, own
+from elephan.scenario import Scenario, ScenarioError, long_json, own
 from elephan.scenario.catalog import engine
 
 TABLES = (
@@ -70,7 +70,7 @@ class SimBackend(Backend):
         report = _Report(progress)
         made = engine()
         try:
-            result = self._run_in_memory(scenario, json.dumps(spec), report)
+            result = self._run_in_memory(scenario, long_json.dumps(spec), report)
         except made.EngineDefectError as error:
             raise EngineDefectError(*error.args) from error
         except made.CallbackError as error:

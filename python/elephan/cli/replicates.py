@@ -46,10 +46,11 @@ def alone(run: Run) -> str:
     backend = backends.kind(run.backend)
     if not backend.perturbs or backend.measures:
         return ""
-    moved = scenario.perturbed()
-    if not _moved(moved) or moved.perturbation == scenario.perturbation:
+    moved = scenario.perturbation_of_hosts
+    stated = {"start_jitter", "send_jitter"} <= scenario.model_fields_set
+    if stated or not moved or moved == scenario.perturbation:
         return ""
-    return f"with --seeds N the runs differ as on real hosts ({moved.perturbation}), so this one is not among them"
+    return f"with --seeds N the runs differ as on real hosts ({moved}), so this one is not among them"
 
 
 def _moved(scenario: Scenario) -> bool:

@@ -17,9 +17,12 @@ from typing import Any
 
 import msgspec
 
+from elephan.scenario import long_json
 from elephan.writing import naming
 
 Entry = dict[str, Any]
+_MOST_LAID_OUT = 2_000_000
+"""Longest JSON text that has a line for each of its values, characters."""
 _LOCK = ".lock"
 _TEMPORARY = ".tmp-"
 
@@ -112,10 +115,11 @@ def write_json(path: Path, document: Any) -> Entry:
         ValueError: a number is infinite or NaN, which JSON does not have.
         OSError: the errors of :func:`write_bytes`.
     """
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    text = long_json.dumps(document, ensure_ascii=False, allow_nan=False)
     try:
         # json.dumps with an indent takes twenty times as long, and a manifest may have ten thousand flows.
-        laid_out = msgspec.json.format(text.encode(), indent=1)
+        # A line for each step of a recording would only make the file three times as large.
+        laid_out = msgspec.json.format(text.encode(), indent=1) if len(text) < _MOST_LAID_OUT else text.encode()
     except UnicodeEncodeError:
         # A command with a file name that is not UTF-8 contains lone surrogates, which JSON can only contain as escapes.
         laid_out = json.dumps(document, ensure_ascii=False, indent=1).encode(errors="backslashreplace")

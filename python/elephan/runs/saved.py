@@ -22,7 +22,7 @@ from typing import Any
 from elephan.runs import tables
 from elephan.runs.errors import DamagedRunError, RunError, shown
 from elephan.runs.files import Entry
-from elephan.scenario import ScenarioError, reading
+from elephan.scenario import ScenarioError, long_json, reading
 from elephan.scenario.canonical import form_hash
 
 MANIFEST = "manifest.json"
@@ -85,7 +85,7 @@ def seal(manifest: Mapping[str, Any], files: Mapping[str, Entry]) -> dict[str, A
     """
     document = {key: value for key, value in manifest.items() if key != SEAL} | {FILES: dict(files)}
     # Read back, so that the digest equals that of a reader: JSON has no tuples and no numeric keys.
-    written: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
+    written: dict[str, Any] = long_json.as_read(document)
     return written | {SEAL: _own_digest(written)}
 
 
@@ -96,7 +96,7 @@ def _digest(path: Path) -> str:
 
 def _own_digest(manifest: Mapping[str, Any]) -> str:
     document = {key: value for key, value in manifest.items() if key != SEAL}
-    return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(long_json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def is_there(path: Path) -> bool:

@@ -7,11 +7,10 @@ the same form; a file with another form is another experiment.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from elephan.scenario import catalog, own, programs, transports
+from elephan.scenario import catalog, long_json, own, programs, transports
 from elephan.scenario.disciplines import limits, queue_parameters
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import RECORD_QUANTILES
@@ -95,7 +94,7 @@ def _recorded(record: int | str) -> int | None:
 
 def canonical_json(form: dict[str, Any]) -> str:
     """The unique serialization of a canonical form: sorted keys, no spaces, no NaN."""
-    return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return long_json.dumps(form, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 def form_hash(form: dict[str, Any]) -> str:

@@ -7,8 +7,8 @@ of earlier scenarios do not change. A reader of the document uses the default of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from elephan.scenario.form import (
     Spec,
     StackSpec,
 )
+from elephan.scenario.long_json import Rows
 
 LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     Spec: ("title", "resolution", "traffic", "events", "internals", "record_flows"),
@@ -46,6 +47,8 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     ListArrivals: ("rtts_ps",),
 }  # fmt: skip
 """Fields that a document omits if they have their defaults."""
+
+S = TypeVar("S", bound=Form)
 
 _PLAIN = frozenset((int, float, str, bool, type(None)))
 _QUEUE_FIELDS = frozenset(QueueSpec.__struct_fields__) - {"parameters"}
@@ -96,9 +99,20 @@ def _with_nested_queue(link: Any) -> Any:
     return {**link, "queue": nested}
 
 
+class Steps(tuple[S, ...]):
+    """Forms of whole numbers that several scenarios share, such as the 100,000 steps of a recording."""
+
+    @cached_property
+    def document(self) -> Rows:
+        """The forms as they are in a document."""
+        return Rows(msgspec.to_builtins(list(self)))
+
+
 def _written(value: object) -> Any:
     if isinstance(value, Form):
         return _table(value)
+    if isinstance(value, Steps):
+        return value.document
     if isinstance(value, tuple):
         # Lists of numbers may have millions of elements.
         return [_written(item) for item in value] if value and isinstance(value[0], Form) else list(value)

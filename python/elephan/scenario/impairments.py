@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from elephan.scenario import channels, form
+from elephan.scenario.document import Steps
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import Channel
 from elephan.scenario.schema import (
@@ -21,6 +23,8 @@ from elephan.scenario.schema import (
 )
 from elephan.scenario.timed import TimedTable
 from elephan.scenario.units import OPPORTUNITY_BYTES, format_offset, format_rate, format_time
+
+S = TypeVar("S", form.RateStep, form.DelayStep)
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,8 @@ class Impairments:
 
 
 STEADY = Impairments()
+OVER_TIME = ("rate_table", "delay_table")
+"""Fields of a link that are tables over time."""
 
 
 def impairments_form(given: Impairments, delay_ps: int, duration_ps: int, field: str) -> form.Impairments | None:
@@ -118,19 +124,18 @@ def _rate_steps(given: Impairments, duration_ps: int, field: str) -> tuple[form.
     if given.rate_table is None:
         check_rate_steps(given.rate_steps, f"{field}.rate_steps")
         return tuple(form.RateStep(at_ps=step.at, rate_bps=step.rate) for step in given.rate_steps)
-    steps = _table_steps(given.rate_table, duration_ps, f"{field}.rate_table")
-    if steps and steps[-1][1] == 0:
+    steps = _table_steps(given.rate_table, duration_ps, _rate_step, f"{field}.rate_table")
+    if steps and steps[-1].rate_bps == 0:
         raise ScenarioError(
             f"'{format_rate(0)}' would last for ever; the last rate is above zero, or the table repeats",
             path=f"{field}.rate_table",
         )
-    return tuple(form.RateStep(at_ps=at, rate_bps=rate) for at, rate in steps)
+    return steps
 
 
 def _delay_steps(given: Impairments, delay_ps: int, duration_ps: int, field: str) -> tuple[form.DelayStep, ...]:
     if given.delay_table is not None:
-        steps = _table_steps(given.delay_table, duration_ps, f"{field}.delay_table")
-        return tuple(form.DelayStep(at_ps=at, delay_ps=delay) for at, delay in steps)
+        return _table_steps(given.delay_table, duration_ps, _delay_step, f"{field}.delay_table")
     _check_rising(given.delay_steps, f"{field}.delay_steps")
     return tuple(
         form.DelayStep(at_ps=step.at, delay_ps=_delay(step, delay_ps, f"{field}.delay_steps[{i}].change"))
@@ -138,11 +143,19 @@ def _delay_steps(given: Impairments, delay_ps: int, duration_ps: int, field: str
     )
 
 
-def _table_steps(table: TimedTable, duration_ps: int, where: str) -> list[tuple[int, int]]:
+def _table_steps(table: TimedTable, duration_ps: int, step: Callable[[int, int], S], where: str) -> Steps[S]:
     try:
-        return table.steps(duration_ps)
+        return table.made((step, duration_ps), lambda: Steps(step(at, value) for at, value in table.steps(duration_ps)))
     except ScenarioError as error:
         raise error.located(path=where) from None
+
+
+def _rate_step(at_ps: int, rate_bps: int) -> form.RateStep:
+    return form.RateStep(at_ps=at_ps, rate_bps=rate_bps)
+
+
+def _delay_step(at_ps: int, delay_ps: int) -> form.DelayStep:
+    return form.DelayStep(at_ps=at_ps, delay_ps=delay_ps)
 
 
 def _channel_form(

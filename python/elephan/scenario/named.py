@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -142,6 +142,16 @@ def find(name: str) -> NamedPath:
     if NAME.fullmatch(name) is None or not file.exists():
         known = [*_shipped(), *imported_names()]
         raise ScenarioError(f"'{name}' is not a path; {hint(name, known)}; see elephan paths")
+    try:
+        state = file.stat()
+    except OSError:
+        return of_recording(name, load(file))  # which says why it cannot be read
+    return _imported(name, file.absolute(), state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+@lru_cache(maxsize=64)
+def _imported(name: str, file: Path, *_state: int) -> NamedPath:
+    """An imported path, kept for the next scenario of a sweep, which shares its tables."""
     return of_recording(name, load(file))
 
 
@@ -181,12 +191,17 @@ def _check(way: Way, file: Path) -> None:
 def of_recording(name: str, recorded: Recorded) -> NamedPath:
     """A recording as a path, with a buffer of one BDP in each direction."""
     links: dict[str, dict[str, Any]] = {}
+    delays: TimedTable | None = None
     for direction, way in zip(DIRECTIONS, (recorded.down, recorded.up), strict=True):
         link: dict[str, Any] = {
             "rate": format_rate(way.rate_bps), "delay": format_time(way.delay_ps), "buffer": "1 BDP",
         }  # fmt: skip
         link |= {} if way.rates is None else {"rate_table": way.rates.table()}
-        link |= {} if way.delays is None else {"delay_table": way.delays.table()}
+        if way.delays is not None:
+            # Both directions of a pair have one delay, and share its table.
+            found = way.delays.table()
+            delays = delays if delays == found else found
+            link["delay_table"] = delays
         links[direction] = link
     return NamedPath(name, recorded.title, f"recorded: {recorded.kind}", links, recorded)
 

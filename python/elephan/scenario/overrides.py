@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import tomllib
 from collections.abc import Mapping
@@ -40,11 +39,20 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dic
     Raises:
         ScenarioError: the path is malformed, or a list position does not exist.
     """
-    changed = copy.deepcopy(dict(raw))
+    changed = {name: _copied(value) for name, value in raw.items()}
     for key, value in overrides.items():
         steps = _steps(key)
         _assign(changed, steps, value, key)
     return changed
+
+
+def _copied(value: Any) -> Any:
+    """A copy of tables and lists; what is in them is immutable, and may be tables over time with 100,000 rows."""
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item) if isinstance(item, dict | list) else item for item in value]
+    return value
 
 
 MOST_PARTS = 16
@@ -108,12 +116,12 @@ def _assign(table: Any, steps: list[str | int], value: Any, key: str) -> None:
             if rest:
                 _assign(table[position], rest, value, key)
             else:
-                table[position] = copy.deepcopy(value)
+                table[position] = _copied(value)
         return
     if not isinstance(table, dict) or not isinstance(step, str) or step == "*":
         raise ScenarioError("there is nothing at this place to set a field of", path=key)
     if not rest:
-        table[step] = copy.deepcopy(value)
+        table[step] = _copied(value)
         return
     if not isinstance(rest[0], str) or rest[0] == "*":
         if not isinstance(table.get(step), list):

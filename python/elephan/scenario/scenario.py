@@ -23,9 +23,11 @@ from elephan.scenario.fields import parse_seed
 from elephan.scenario.form import Spec
 from elephan.scenario.graph import Graph, build_graph
 from elephan.scenario.groups import member_name, member_start_ps, without_groups
+from elephan.scenario.impairments import OVER_TIME
 from elephan.scenario.overrides import MOST_PARTS, apply_overrides, check_depth
 from elephan.scenario.schema import HOSTS, TABLES, ScenarioTable, Table, field_names
-from elephan.scenario.toml import write_toml
+from elephan.scenario.timed import TimedTable, toml
+from elephan.scenario.toml import Inline, write_toml
 from elephan.scenario.units import format_time
 from elephan.scenario.words import hint, nearest
 
@@ -184,7 +186,9 @@ class Scenario(ScenarioTable):
         Raises:
             ScenarioError: there is no such field, or the scenario is wrong.
         """
-        return Scenario(**apply_overrides(self.to_dict(), {**(changes or {}), **fields}))
+        wanted = {**(changes or {}), **fields}
+        within = any(_WITHIN_A_TABLE.search(key) for key in wanted)
+        return Scenario(**apply_overrides(self.to_dict() if within else self._tables(), wanted))
 
     __replace__ = replace
 
@@ -237,9 +241,28 @@ class Scenario(ScenarioTable):
         """The tables of the TOML file, with quantities as texts with units; only fields that were set."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
 
+    def _tables(self, shown: Callable[[str, TimedTable], Any] = lambda _, table: table) -> dict[str, Any]:
+        """:meth:`to_dict` with tables over time as ``shown`` says, by default as they are: a recording has 100,000 rows
+        to write and to read."""
+        left_out = set(OVER_TIME)
+        tables = self.model_dump(
+            mode="json", by_alias=True, exclude_unset=True, exclude_none=True,
+            exclude={"dumbbell_": left_out, "parking_lot": left_out, "link": {"__all__": left_out}},
+        )  # fmt: skip
+        rows: list[tuple[Any, Any]] = [
+            (self.dumbbell_, tables.get("dumbbell")),
+            (self.parking_lot, tables.get("parking_lot")),
+        ]
+        rows += zip(self.link, tables.get("link", ()), strict=True) if self.link else ()
+        for given, table in rows:
+            if given is not None and table is not None:
+                stated = ((name, getattr(given, name)) for name in OVER_TIME)
+                table.update((name, shown(name, value)) for name, value in stated if value is not None)
+        return tables
+
     def to_toml(self) -> str:
         """The scenario as a TOML file that loads to the same hash."""
-        return write_toml(self.to_dict())
+        return write_toml(self._tables(lambda field, table: Inline(toml(field.removesuffix("_table"), table))))
 
     @cached_property
     def graph(self) -> Graph:
@@ -300,6 +323,11 @@ class Scenario(ScenarioTable):
     def perturbation(self) -> str:
         """The jitter of starts and packets in words; empty if there is no jitter."""
         return perturbation.sentence(self, self.graph)
+
+    @property
+    def perturbation_of_hosts(self) -> str:
+        """The :attr:`perturbation` of the :meth:`perturbed` scenario, which need not be made for it."""
+        return perturbation.sentence(self if self.perturb else self.model_copy(update={"perturb": HOSTS}), self.graph)
 
     def perturbed(self) -> Scenario:
         """The scenario with the perturbations of real hosts, ``perturb = "hosts"``; unchanged if the scenario sets
@@ -429,6 +457,7 @@ def _refuse_huge(value: Any, *place: str | int) -> None:
                 _refuse_huge(item, *place, i)
 
 
+_WITHIN_A_TABLE = re.compile(rf"\b(?:{'|'.join(OVER_TIME)})[.\[]")
 _DEEP_KEY = re.compile(rf"^[ \t\[]*(?:[\w\"'-]+[ \t]*\.[ \t]*){{{MOST_PARTS}}}", re.MULTILINE)
 _MOST_BITS = 256
 _MOST_BYTES = 64_000_000

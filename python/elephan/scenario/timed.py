@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 from elephan.scenario import columns, recorded, units
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.toml import write_value
 from elephan.scenario.words import hint
+
+T = TypeVar("T")
 
 MOST_ROWS = 1_000_000
 MOST_STEPS = 2_000_000
@@ -35,11 +38,20 @@ class TimedTable:
     rows: tuple[tuple[int, int], ...]
     repeat: int | None = None
     overtake: bool = False
+    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def peak(self) -> int:
         """The largest value."""
         return max(value for _, value in self.rows)
+
+    def made(self, key: object, make: Callable[[], T]) -> T:
+        """Result of ``make``, made once: scenarios of a sweep share their tables, and a recording has 100,000
+        rows."""
+        if key not in self._made:
+            self._made[key] = make()
+        found: T = self._made[key]
+        return found
 
     def steps(self, duration_ps: int) -> list[tuple[int, int]]:
         """The changes of the value in a run, without rows that repeat the value before; the last value is above zero if
@@ -105,6 +117,12 @@ def parse_table(quantity: str, value: Any) -> TimedTable:
 
 parse_rate_table = partial(parse_table, "rate")
 parse_delay_table = partial(parse_table, "delay")
+
+
+def toml(quantity: str, table: TimedTable) -> str:
+    """A table in the form of a scenario file, as TOML."""
+    dump = {"rate": units.format_rate, "delay": units.format_time}[quantity]
+    return table.made(quantity, lambda: write_value(dump_table(dump, table)))
 
 
 def dump_table(format_value: Callable[[int], str], table: TimedTable | None) -> dict[str, Any] | None:

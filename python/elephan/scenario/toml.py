@@ -14,6 +14,12 @@ _PLAIN = re.compile(r"[ !#-\[\]-~]*")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
 
+class Inline(str):
+    """The TOML text of a value."""
+
+    __slots__ = ()
+
+
 def write_toml(tables: Mapping[str, Any]) -> str:
     """A TOML document: values first, then tables, then lists of tables; nested tables are written inline."""
     lines = [f"{_key(key)} = {write_value(value)}" for key, value in tables.items() if not _is_table(value)]
@@ -51,6 +57,8 @@ def write_value(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return repr(value)
+    if isinstance(value, Inline):
+        return value
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, Mapping):
