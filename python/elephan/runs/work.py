@@ -52,7 +52,7 @@ def takes_s(scenario: Scenario, on: str = "sim", longer: float = 1.0) -> float:
     segment_s = _SEGMENT_S * backends.get(on).cost
     if on == "linux" and (form.traffic or any(flow.backend is not None for flow in form.flows)):
         segment_s *= _BEHIND_ENGINE
-    if form.resolution == "train" and not form.send_jitter_ps:
+    if form.resolution == "train":
         segment_s /= max(1.0, min(_window(form) / _TRAINS_PER_WINDOW, _MOST_IN_TRAIN) / _TRAIN_COST)
     if any(own.pinned(flow.algorithm) for flow in form.flows):
         segment_s = max(segment_s, _OWN_SEGMENT_S)

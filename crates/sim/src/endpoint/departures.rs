@@ -35,6 +35,15 @@ impl Departures {
         now
     }
 
+    /// Departure of the last of `count` packets sent every `gap`, the last one at `now`, and the time by which that of the
+    /// first is ahead of it. The packets draw the delays that they would draw alone.
+    pub fn next_train(&mut self, now: Time, gap: Time, count: u32) -> (Time, Time) {
+        let sent = |behind: u32| now.since(Time(gap.0 * u64::from(behind)));
+        let first = self.next(sent(count - 1));
+        let last = (0..count - 1).rev().fold(first, |_, behind| self.next(sent(behind)));
+        (last, last.since(first))
+    }
+
     /// Latest departure so far, if departures are delayed.
     #[must_use]
     pub fn last(&self) -> Time {

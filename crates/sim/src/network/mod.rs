@@ -31,10 +31,11 @@
 //! departures of the transmitter nor the sum of the waits, so throughput and mean queue do not depend on the length of
 //! trains. What depends on it is which flow finds the queue full, and by how many segments the queue seems shorter, because
 //! the segments of a train are in it only when the last is: at most half of the trains under way. A train has therefore at
-//! most 1/256 of its flow's window (1/512 in slow start), and all flows' trains together at most 1/100 of a queue
-//! (`spec/trains`). A train that does not fit into the queue is taken segment by segment. Any other queue discipline, random
-//! loss, jitter of links or senders, an application, a log of events, an algorithm that paces or needs something of each segment (`Needs`):
-//! single segments. `checks` runs parts of each such run in single segments too, and compares.
+//! most 1/256 of its flow's window, and all flows' trains together at most 1/100 of a queue (`spec/trains`). A train that does
+//! not fit into the queue is taken segment by segment. The random delays of hosts are drawn for each segment of a train, so
+//! that its last one leaves exactly when it would alone. Slow start, recovery, any other queue discipline, random loss, jitter
+//! of links, an application, a log of events, an algorithm that paces or needs something of each segment (`Needs`): single
+//! segments. `checks` runs parts of each such run in single segments too, and compares.
 //!
 //! | file | idea |
 //! | --- | --- |

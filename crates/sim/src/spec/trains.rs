@@ -13,7 +13,7 @@ const TRAINS_PER_QUEUE: u64 = 100;
 impl Spec {
     /// Largest number of segments of a train of a flow whose algorithm has these needs: 1 if each segment may matter.
     pub(crate) fn longest_train(&self, flow: &FlowSpec, needs: Needs) -> u32 {
-        let is_steady = self.events.is_none() && self.send_jitter_ps == 0 && self.traffic.is_empty();
+        let is_steady = self.events.is_none() && self.traffic.is_empty();
         let stack = &*flow.stack;
         let is_fast = !stack.reads_at_once && !stack.accurate_ecn && stack.host_ack_ps == 0 && stack.host_scan_ps == 0;
         let of_segments = needs.with_acks() || needs.losses || needs.sends || needs.pacing || needs.every_rtt;

@@ -47,11 +47,18 @@ fn a_flow_without_losses_has_the_goodput_rtt_and_queue_of_single_segments() {
 
 #[test]
 fn a_flow_that_overshoots_has_the_goodput_of_single_segments() {
-    for algorithm in ["reno", "cubic"] {
-        let spec = long_fat(&[algorithm], 41_666, 4.0);
+    for (algorithm, jitter_ps) in [("reno", 0), ("cubic", 0), ("reno", 200_000_000), ("cubic", 200_000_000)] {
+        let spec = Spec { send_jitter_ps: jitter_ps, ..long_fat(&[algorithm], 41_666, 4.0) };
         let [single, trains] = [&spec, &in_trains(&spec)].map(|spec| measured(&run(spec)).0[0]);
         assert!((trains / single - 1.0).abs() < 0.005, "{algorithm}: {single} and {trains} segments");
     }
+}
+
+#[test]
+fn a_slow_start_has_single_segments() {
+    let spec = Spec { send_jitter_ps: 200_000_000, ..long_fat(&["reno"], 41_666, 0.6) };
+    let [single, trains] = [&spec, &in_trains(&spec)].map(|spec| digest(&run(spec)));
+    assert!(single == trains);
 }
 
 #[test]
@@ -72,9 +79,7 @@ fn a_path_where_each_segment_may_matter_has_no_trains() {
     lossy.links[0].loss = LossSpec::Bernoulli { p: 1e-6 };
     let mut small = long_fat(&["reno"], 100, 0.5);
     small.seed = 2;
-    let mut jittered = long_fat(&["reno"], 20_000, 0.5);
-    jittered.send_jitter_ps = 1000;
-    for spec in [logged, lossy, jittered, small] {
+    for spec in [logged, lossy, small] {
         assert!(digest(&run(&spec)) == digest(&run(&in_trains(&spec))));
     }
 }

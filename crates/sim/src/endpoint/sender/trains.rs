@@ -2,8 +2,8 @@
 //! them, as one packet that stands for all.
 //!
 //! Nothing is sent earlier or later than otherwise, as far as the last segment of a train is concerned; the others are taken
-//! to have left evenly since the first of them could. A sender that repairs losses, or whose window is small, sends single
-//! segments.
+//! to have left evenly since the first of them could. A sender in slow start, one that repairs losses, and one whose window is
+//! small send single segments.
 
 use crate::packet::{HAS_TRAINS, MOST_IN_TRAIN};
 use crate::time::Time;

@@ -10,9 +10,8 @@ use crate::packet::{MOST_IN_TRAIN, Packet};
 use crate::spec::Spec;
 use crate::time::Time;
 
-/// Smallest number of trains in a window, and in one that slow start doubles each round trip.
+/// Smallest number of trains in a window.
 const TRAINS_PER_WINDOW: f64 = 256.0;
-const TRAINS_PER_GROWING_WINDOW: f64 = 512.0;
 
 impl Sender {
     /// Lets segments leave in trains, as far as the path and the algorithm allow. Returns true if they may.
@@ -76,11 +75,11 @@ impl Sender {
         self.trains.longest.min(self.share_of_window() as u32)
     }
 
-    /// Share of the window that may leave in a train, segments.
+    /// Share of the window that may leave in a train, segments. None in slow start, whose losses depend on single segments:
+    /// a window that overshoots to twice what the path holds has exactly that after its reduction.
     fn share_of_window(&self) -> f64 {
         let cwnd = self.stats.cwnd;
-        let grows = cwnd < self.algorithm.ssthresh();
-        self.trains.share * cwnd / if grows { TRAINS_PER_GROWING_WINDOW } else { TRAINS_PER_WINDOW }
+        if cwnd < self.algorithm.ssthresh() { 0.0 } else { self.trains.share * cwnd / TRAINS_PER_WINDOW }
     }
 
     /// Segments that leave at once even if no train is formed.
@@ -108,9 +107,16 @@ impl Sender {
         while from < past {
             let count = (past - from).min(most);
             let share = Time(span.0 * u64::from(count) / u64::from(total));
+            let (at, share) = if self.departures.is_jittered() {
+                let gap = Time(span.0 / u64::from(total));
+                let behind = Time(gap.0 * u64::from(past - from - count));
+                self.departures.next_train(now.since(behind), gap, count)
+            } else {
+                (now, share)
+            };
             // Only a segment alone may be a part of one.
             let bytes = if total == 1 { self.bytes_of(from) } else { self.bytes };
-            let last = Packet::new(now, now, self.flow, from + count - 1, bytes, flags, 0);
+            let last = Packet::new(at, now, self.flow, from + count - 1, bytes, flags, 0);
             out.send(last.as_train(count, share));
             from += count;
         }
