@@ -97,8 +97,9 @@ class Draw:
         }  # fmt: skip
         if self.queue == "policer":
             burst = self.buffer_packets * PACKET_BITS // 8
+            behind = max(2 * self.buffer_packets, LARGE_BUFFER)
             path |= {
-                "rate": f"{LINK_BEHIND_POLICER * self.rate_mbps} Mbit/s", "buffer": f"{LARGE_BUFFER} packets",
+                "rate": f"{LINK_BEHIND_POLICER * self.rate_mbps} Mbit/s", "buffer": f"{behind} packets",
                 "queue_parameters": {"rate": f"{self.rate_mbps} Mbit/s", "burst": f"{burst} B"},
             }  # fmt: skip
         elif self.queue != "droptail":

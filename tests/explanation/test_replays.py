@@ -10,7 +10,7 @@ import pytest
 
 from elephan.explanation import open_capture, read_connection
 from elephan.explanation.algorithm import Replays, candidates, fit_algorithm, judged
-from elephan.explanation.disciplines import codel_share, full_share, pie_ratio, virtual_queue
+from elephan.explanation.disciplines import codel_excess, pie_ratio, virtual_queue
 from elephan.explanation.events import Events, events_of
 from elephan.explanation.path import fit_path
 from elephan.export import events_of as log_of
@@ -54,6 +54,59 @@ def test_the_path_of_a_simulated_capture_is_found(tmp_path: Path) -> None:
     assert len(fit.draws) > 10
 
 
+@pytest.mark.parametrize("at", ["sender", "receiver"])
+def test_the_limit_of_a_queue_is_that_of_its_drops(tmp_path: Path, at: str) -> None:
+    fit = fit_path(captured(tmp_path, "reno:linux", at, buffer="17 packets"))
+    buffer, base = fit.by_name["buffer"], fit.by_name["rtt"]
+    assert buffer.value == pytest.approx(17 * 1500, rel=0.1)
+    assert buffer.low is not None
+    assert buffer.high is not None
+    assert buffer.low < 17 * 1500 < buffer.high
+    assert base.value == pytest.approx(RTT_S, rel=0.006)
+    assert fit.by_name["loss"].value == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize("queue", ["codel", "pie"])
+def test_active_queues_are_told_apart_and_hide_their_limit(tmp_path: Path, queue: str) -> None:
+    fit = fit_path(captured(tmp_path, "cubic:linux", queue=queue, buffer="1000 packets", duration="30 s"))
+    assert fit.queue == queue
+    assert not fit.by_name["buffer"].identifiable
+    assert not fit.by_name["loss"].identifiable
+
+
+def test_random_losses_are_no_queue(tmp_path: Path) -> None:
+    fit = fit_path(captured(tmp_path, "reno:linux", buffer="400 packets", loss=0.004))
+    loss = fit.by_name["loss"]
+    assert fit.queue is None
+    assert fit.queue_reason == "no drop is that of a queue"
+    assert loss.low is not None
+    assert loss.high is not None
+    assert loss.low < 0.004 < loss.high
+    assert not fit.by_name["buffer"].identifiable
+    # Those of a full queue are told apart from random ones.
+    rare = fit_path(captured(tmp_path, "reno:linux", buffer="400 packets", loss=0.0003))
+    loss = rare.by_name["loss"]
+    assert rare.queue == "droptail"
+    assert loss.low is not None
+    assert loss.high is not None
+    assert loss.low < 0.0003 < loss.high
+    few = fit_path(captured(tmp_path, "reno:linux", buffer="400 packets", loss=0.0005, duration="2 s"))
+    assert few.by_name["loss"].low == 0
+
+
+def test_smaller_packets_of_others_make_the_limit_larger(tmp_path: Path) -> None:
+    datagrams = {"rate": "3 Mbit/s", "size": "750 B", "arrivals": "poisson"}
+    scenario = Scenario.dumbbell(
+        ["cubic:linux", {"algorithm": "datagrams", "datagrams": datagrams}], rate="10 Mbit/s", rtt="40 ms",
+        buffer="40 packets", duration="15 s", events=True,
+    )  # fmt: skip
+    result = run(scenario, store=Store(tmp_path / "store"))
+    write_pcapng(result, log_of(result), tmp_path / "capture.pcapng", "sender")
+    fit = fit_path(events_of(read_connection(open_capture(tmp_path / "capture.pcapng"))))
+    assert fit.by_name["buffer"].value == pytest.approx(40 * 1500, rel=0.12)
+    assert "smaller packets" in fit.by_name["buffer"].reason
+
+
 def test_a_policer_is_found_by_its_tokens(tmp_path: Path) -> None:
     policer = {"rate": "5 Mbit/s", "burst": "60 kB"}
     fit = fit_path(captured(tmp_path, "cubic:linux", rate="100 Mbit/s", queue="policer", queue_parameters=policer))
@@ -93,8 +146,6 @@ def test_algorithms_that_cannot_be_told_apart_are_named_together() -> None:
 
 
 def test_signs_of_disciplines() -> None:
-    at = np.array([0.030] * 9 + [0.004])
-    assert full_share(at, 0.001) == pytest.approx(0.9)
     # A bucket of 10 packets that fills with 500 packets a second, and bursts of 25 packets at most.
     stream = np.random.default_rng(1)
     starts = np.cumsum(stream.uniform(0.02, 0.06, 200))
@@ -108,10 +159,10 @@ def test_signs_of_disciplines() -> None:
     assert bucket.rate_bps == pytest.approx(6e6, rel=0.02)
     assert bucket.cost < 0.2
     times = np.arange(2000, dtype=np.float64) * 0.001
-    # CoDel drops 100 ms after the delay has risen above 5 ms, and again after 100/sqrt(2) ms.
-    delays = np.full(400, 0.020)
+    # CoDel drops 100 ms after the wait has risen above 5 ms, and again after 100, 100/sqrt(2) and 100/sqrt(3) ms.
+    waits = np.full(400, 0.020)
     drops = np.zeros(400, dtype=bool)
-    drops[[100, 200, 271]] = True
-    assert codel_share(times[:400], delays, drops, 0.001) == 1.0
-    assert codel_share(times[:400], delays, drops[::-1].copy(), 0.001) < 0.5
+    drops[[100, 200, 271, 329]] = True
+    assert codel_excess(times[:400], waits, drops, 0.001, 1e-4) == pytest.approx(1.0)
+    assert codel_excess(times[:400], waits, drops[::-1].copy(), 0.001, 1e-4) < 0.3
     assert pie_ratio(times, np.full(2000, 0.001), 5) == np.inf

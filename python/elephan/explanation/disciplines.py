@@ -16,58 +16,87 @@ _PIE_TARGET_S, _PIE_UPDATE_S, _PIE_BURST_S = 0.015, 0.015, 0.150
 _PIE_ALPHA, _PIE_BETA = 0.125, 1.25
 _PIE_SCALES = ((1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0))
 _PIE_LARGE, _PIE_STEP, _PIE_HIGH_S, _PIE_DECAY = 0.1, 0.02, 0.250, 0.98
-_SLACK_S = 0.001
+_CHANCE, _FIRST_DROPS, _LEAST_JUDGED = 0.5, 12, 4
+"""Chance from which on a drop shows nothing, number of drops that are judged by themselves too, and the fewest."""
 _MARGIN = 0.03
 """Packets by which times of transmissions at a policer may differ from those of the capture."""
 _AS_WELL = 0.05
 """Difference in the share of wrong packets up to which rates of tokens explain drops alike."""
 
 
-def codel_share(
-    sent_s: NDArray[np.float64], delay_s: NDArray[np.float64], lost: NDArray[np.bool_], packet_s: float
+def codel_excess(
+    at_s: NDArray[np.float64], wait_s: NDArray[np.float64], lost: NDArray[np.bool_], packet_s: float, error_s: float
 ) -> float:
-    """Share of the drops that are when CoDel (RFC 8289) drops a packet, given the delays and the drops before."""
-    law = _ControlLaw(packet_s)
-    hits = 0
-    for at, delay, is_lost in zip((sent_s + delay_s).tolist(), delay_s.tolist(), lost.tolist(), strict=True):
-        law.look(at, delay)
+    """Share of the drops that are when CoDel (RFC 8289) drops a packet, beyond the share that chance explains.
+
+    The law is followed from the first drops on; where other flows lose packets too, its state drifts away from the
+    true one, so the first drops alone may show it.
+
+    Args:
+        at_s: time at which each packet reaches the queue, in order, s.
+        wait_s: its wait, s.
+        lost: it was dropped.
+        packet_s: time of a full packet at the bottleneck, s.
+        error_s: error of these times, s.
+    """
+    law = _ControlLaw(packet_s, error_s)
+    hits: list[tuple[float, float]] = []
+    leaves = at_s + wait_s
+    alone = np.append(at_s[1:] > leaves[:-1], True) & (wait_s <= packet_s)
+    for now, wait, is_alone, is_lost in zip(
+        leaves.tolist(), wait_s.tolist(), alone.tolist(), lost.tolist(), strict=True
+    ):
+        law.look(now, wait, alone=is_alone, lost=is_lost)
         if is_lost:
-            hits += law.drop(at)
-    return hits / max(1, int(lost.sum()))
+            hit, chance = law.drop(now)
+            if chance < _CHANCE:
+                hits.append((float(hit) - chance, 1.0 - chance))
+    excess = [
+        float(np.sum(counted, axis=0)[0] / np.sum(counted, axis=0)[1])
+        for counted in (hits, hits[:_FIRST_DROPS])
+        if len(counted) >= _LEAST_JUDGED
+    ]
+    return max(excess, default=0.0)
 
 
 class _ControlLaw:
     """CoDel's state, as far as it shows when the next drop is due."""
 
-    def __init__(self, packet_s: float) -> None:
-        self.slack_s = 3 * packet_s + _SLACK_S
-        self.packet_s = packet_s
+    def __init__(self, packet_s: float, error_s: float) -> None:
+        self.early_s, self.late_s = packet_s / 2 + error_s, 1.5 * packet_s + error_s
         self.first_above: float | None = None
         self.next_s = 0.0
         self.dropping = False
         self.count, self.last_count = 0, 0
 
-    def look(self, at: float, delay: float) -> None:
+    def look(self, now: float, wait: float, *, alone: bool, lost: bool) -> None:
         """Take a packet that leaves the queue."""
-        if delay < _CODEL_TARGET_S or delay <= self.packet_s:
-            self.first_above, self.dropping = None, False
+        if wait < _CODEL_TARGET_S or alone:
+            self.first_above = None
+            self.dropping &= lost
         elif self.first_above is None:
-            self.first_above = at + _CODEL_INTERVAL_S
+            self.first_above = now + _CODEL_INTERVAL_S
 
-    def drop(self, at: float) -> bool:
-        """Take a drop. Returns true if it was due."""
+    def drop(self, now: float) -> tuple[bool, float]:
+        """Take a drop. Returns true if it was due, and the probability that a drop at any time would be."""
+        gap = _CODEL_INTERVAL_S
         if self.dropping:
-            is_due = abs(at - self.next_s) <= self.slack_s
+            while now > self.next_s + self.late_s:
+                # A packet of other traffic was dropped.
+                self.count += 1
+                self.next_s += _CODEL_INTERVAL_S / self.count**0.5
+            gap /= max(1, self.count) ** 0.5
+            is_due = now >= self.next_s - self.early_s
             self.count += 1
-            start = self.next_s if is_due else at
+            start = self.next_s if is_due else now
         else:
-            is_due = self.first_above is not None and abs(at - self.first_above) <= self.slack_s
-            recent = at - self.next_s < _CODEL_RECENT * _CODEL_INTERVAL_S
+            is_due = self.first_above is not None and -self.early_s <= now - self.first_above <= self.late_s
+            recent = now - self.next_s < _CODEL_RECENT * _CODEL_INTERVAL_S
             delta = self.count - self.last_count
             self.count = delta if delta > 1 and recent else 1
-            self.last_count, self.dropping, start = self.count, True, at
+            self.last_count, self.dropping, start = self.count, True, now
         self.next_s = start + _CODEL_INTERVAL_S / self.count**0.5
-        return is_due
+        return is_due, min(1.0, (self.early_s + self.late_s) / gap)
 
 
 def pie_ratio(sent_s: NDArray[np.float64], delay_s: NDArray[np.float64], drops: int) -> float:
@@ -95,12 +124,6 @@ def pie_ratio(sent_s: NDArray[np.float64], delay_s: NDArray[np.float64], drops: 
             # The accumulated probability keeps drops apart, which about halves them (RFC 8033 section 5.4).
             expected += probability / 1.85
     return drops / expected if expected > 0 else np.inf
-
-
-def full_share(at_drop_s: NDArray[np.float64], packet_s: float) -> float:
-    """Share of the drops at the most frequent delay."""
-    middle = float(np.median(at_drop_s))
-    return float(np.mean(np.abs(at_drop_s - middle) <= 0.1 * middle + 1.5 * packet_s))
 
 
 @dataclass(frozen=True)
@@ -143,11 +166,17 @@ def virtual_queue(sent_s: NDArray[np.float64], lost: NDArray[np.bool_], wire_bit
                 best = VirtualQueue(rate * wire_bits, float(limit) + 1, cost)
         return best
 
-    # A flow that always meets an empty bucket has nearly the rate of the tokens.
+    # A flow that meets an empty bucket time and again has the rate of the tokens between its drops.
+    first, last = np.flatnonzero(gone)[[0, -1]]
+    between = float(passed[last] - passed[first]) / max(float(times[last] - times[first]), 1e-3)
     steps = (*np.arange(-0.2, 1.6, 0.02), *np.arange(-0.02, 0.0201, 0.001))
     coarse = [fit(mean * float(np.exp(step))) for step in steps]
+    if between > 0:
+        coarse += [
+            fit(between * (1 + step)) for step in (*np.arange(-8, 9) / max(float(passed[last]), 1.0), 1e-5, -1e-5)
+        ]
     near = min(coarse, key=lambda one: one.cost).rate_bps / wire_bits
-    fine = [fit(near * float(np.exp(step))) for step in np.arange(-0.02, 0.0201, 0.002)]
-    best = min(fine, key=lambda one: one.cost)
+    fine = [fit(near * float(np.exp(step))) for step in (0.0, *np.arange(-0.02, 0.0201, 0.002))]
+    best = min((*coarse, *fine), key=lambda one: one.cost)
     alike = [one.rate_bps for one in (*coarse, *fine) if one.cost <= best.cost + _AS_WELL]
     return replace(best, low_bps=min(alike), high_bps=max(alike))

@@ -53,6 +53,8 @@ class Events:
         payload_bytes: payload of a full segment, bytes.
         first_window: segments that left before the first ACK.
         handshake_s: RTT of the handshake, s.
+        least_rtt_s: least RTT of data, s; away from the sender the sum of what both sides show, since times of
+            departure are those of the sender's clock.
         start_s: time of the first event, s.
         offset_s: what to add to a time of the capture to have one of the replay, s.
         phase_ns: time of the sender's clock within a millisecond at the replay's time zero, ns.
@@ -67,6 +69,7 @@ class Events:
     payload_bytes: int
     first_window: int
     handshake_s: float
+    least_rtt_s: float
     start_s: float
     offset_s: float
     phase_ns: int
@@ -80,6 +83,11 @@ class Events:
         """Number of segments."""
         return len(self.sent_s)
 
+    @property
+    def wire_bytes(self) -> int:
+        """Size of a full segment with its headers, bytes."""
+        return self.payload_bytes + _HEADER_BYTES
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -90,6 +98,8 @@ class Seen:
         delivered: segments delivered by it.
         trigger: the segment whose arrival caused it.
         rtt_s: time since this segment left, s; NaN if it was retransmitted.
+        in_order: no data are missing before it; while some are, receivers delay ACKs, and an ACK of delayed data may
+            come with the first segment behind a hole.
         lost: for each segment, true if it was retransmitted and no copy of it arrived twice.
         left_s: times of all transmissions, in order, s.
         left: their segments.
@@ -100,6 +110,7 @@ class Seen:
     delivered: NDArray[np.int64]
     trigger: NDArray[np.int64]
     rtt_s: NDArray[np.float64]
+    in_order: NDArray[np.bool_]
     lost: NDArray[np.bool_]
     left_s: NDArray[np.float64]
     left: NDArray[np.int64]
@@ -274,7 +285,7 @@ class _Walk:
         self.sacked_count = 0
         self.una, self.next = 0, 0
         self.rows: list[tuple[Any, ...]] = []
-        self.deliveries: list[tuple[int, int, int, int]] = []
+        self.deliveries: list[tuple[int, int, int, int, bool]] = []
         self.repeated: list[tuple[int, int]] = []
         self.left: list[tuple[int, int, int]] = []
         self.cumulative = capture.whole(acks["ack"].to_numpy().astype(np.int64))
@@ -356,7 +367,7 @@ class _Walk:
         owd = int(self.capture.ack_tsval[ack]) * self.capture.clock_ns - stamp
         window = int(self.window[ack])
         if delivered > 0:
-            self.deliveries.append((at, delivered, trigger, -1 if state.count > 1 else stamp))
+            self.deliveries.append((at, delivered, trigger, -1 if state.count > 1 else stamp, not blocks))
         self.rows.append((0, at, cumulative, window, blocks, repeated, trigger, max(stamp, 0), flags, owd))
 
     def _trigger(self, cumulative: int, blocks: list[tuple[int, int]], repeated: tuple[int, int], echo: int) -> int:
@@ -395,7 +406,7 @@ class _Walk:
         capture, shake = self.capture, self.connection.handshake
         base = min(int(capture.sent_ns[0]), *(row[1] for row in self.rows[:1])) - _FIRST_NS
         sent_s = (np.array([segment.first_ns for segment in self.segments[: self.next]]) - base) / 1e9
-        rtts = [at - stamp for at, _, _, stamp in self.deliveries if stamp >= 0]
+        rtts = [at - stamp for at, _, _, stamp, _ in self.deliveries if stamp >= 0]
         rtt_ns = _handshake_rtt(shake, min(rtts, default=0))
         # A tail loss probe may leave before the first ACK.
         first_ack = next((row[1] for row in self.rows if row[0] == 0 and row[2] > 0), None)
@@ -415,6 +426,7 @@ class _Walk:
             payload_bytes=capture.payload,
             first_window=max(1, before) if before >= 10 or not (ended_early or not capture.exact) else 10,
             handshake_s=rtt_ns / 1e9,
+            least_rtt_s=(min(rtts, default=0) if capture.exact else self.connection.position.rtt_ns) / 1e9,
             start_s=_FIRST_NS / 1e9,
             offset_s=-base / 1e9,
             phase_ns=phase % _MS,
@@ -425,7 +437,7 @@ class _Walk:
         )
 
     def _seen(self, base: int) -> Seen:
-        at, delivered, trigger, stamp = np.array(self.deliveries or [(0, 0, 0, -1)], dtype=np.int64).T
+        at, delivered, trigger, stamp, in_order = np.array(self.deliveries or [(0, 0, 0, -1, False)], dtype=np.int64).T
         lost = np.array([segment.count > 1 for segment in self.segments[: self.next]], dtype=bool)
         for first, past in self.repeated:
             lost[first:past] = False
@@ -433,7 +445,8 @@ class _Walk:
         left_at, left, number = np.array(self.left, dtype=np.int64).T
         last = np.array([segment.count for segment in self.segments], dtype=np.int64)[left]
         return Seen(
-            (at - base) / 1e9, delivered, trigger, rtt, lost, (left_at - base) / 1e9, left, (number < last) & lost[left]
+            (at - base) / 1e9, delivered, trigger, rtt, in_order > 0, lost, (left_at - base) / 1e9, left,
+            (number < last) & lost[left],
         )  # fmt: skip
 
     def _table(self, base: int) -> pl.DataFrame:

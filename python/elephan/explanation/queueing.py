@@ -1,0 +1,204 @@
+"""The queue at the bottleneck: its discipline and its limit, from the packets that it dropped.
+
+Where packets were dropped says which queue it is:
+
+- drop-tail: from one wait on, and hardly any below it; no packet that was accepted waited longer;
+- a policer: whenever a virtual queue that drains with the rate of its tokens is full;
+- CoDel: at the times of its control law, which follow from the waits;
+- PIE: as often as its probability says, which follows from the waits too;
+- random loss: one by one, after any wait.
+
+No document has the thresholds below. They were chosen on captures of Linux in virtual time whose paths were known, and
+``tests/capture_survey`` judges them on others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from elephan.explanation.disciplines import VirtualQueue, codel_excess, pie_ratio, virtual_queue
+from elephan.explanation.estimates import Interval, share_of
+from elephan.explanation.events import Events
+from elephan.explanation.waits import FullQueue, OtherPackets, Waits, full_queue, other_packets
+
+LEAST_DROPS = 6
+_SLACK, _LEAST_SLACK = 0.03, 0.5
+"""Difference from a limit within which a packet on its wrong side counts for nothing: relative, and in packets."""
+_WIDEST = 0.8
+"""Widest interval of a buffer that is stated, relative to it."""
+_COST = 0.3
+_ABOVE = 0.003
+"""Largest share of accepted packets that waited longer than the limit of a drop-tail queue."""
+_CODEL = 0.25
+_POLICED = 0.5
+_PIE = (0.35, 2.5)
+_SLOWER = 0.9
+"""Largest share of the rate that is another one."""
+_SHORT, _SHORT_SHARE = 3.0, 0.15
+"""Longest usual wait of a queue behind a policer, in packets and in base RTTs."""
+_HALF = 0.5
+_CLUSTERED, _SINGLE = 0.45, 0.25
+"""Least share of drops next to another at a policer, and the largest one of random losses."""
+_DEPENDS = 0.05
+_FEWEST_RANDOM = 20
+"""Fewest drops that show that they are independent of the queue."""
+_CLOCK_S, _CLOCK_ELSEWHERE_S = 2e-4, 1e-3
+"""Errors of times of departure that count, at the sender and elsewhere, s."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Queue, as far as the drops show it.
+
+    Attributes:
+        name: its discipline, as scenarios name it; ``None`` if the capture does not show it.
+        reason: evidence for it, or the reason why there is none.
+        buffer_packets: full packets that it holds; for a policer those of its burst.
+        buffer_reason: evidence for them.
+        rate: rate of a policer's tokens, bit/s.
+        loss: share of the packets that were lost at random; ``None`` if it is not known.
+        loss_reason: evidence for it, or the reason why there is none.
+        hides_rate: nothing in the capture shows the rate of the path.
+    """
+
+    name: str | None
+    reason: str
+    buffer_packets: Interval | None = None
+    buffer_reason: str = ""
+    rate: Interval | None = None
+    loss: Interval | None = None
+    loss_reason: str = ""
+    hides_rate: bool = False
+
+
+def find_queue(events: Events, waits: Waits, *, rate_bps: float, base_s: float, mean_bps: float) -> Queue:
+    """The queue of a capture.
+
+    Args:
+        events: the events.
+        waits: the waits at the bottleneck.
+        rate_bps, base_s: its rate, and the base RTT.
+        mean_bps: mean rate of the flow.
+    """
+    return _Finder(events, waits, rate_bps, base_s, mean_bps).queue()
+
+
+class _Finder:
+    def __init__(self, events: Events, waits: Waits, rate_bps: float, base_s: float, mean_bps: float) -> None:
+        self.events, self.waits = events, waits
+        self.rate_bps, self.base_s, self.mean_bps = rate_bps, base_s, mean_bps
+        self.wire_bits = 8.0 * events.wire_bytes
+        self.packet_s = self.wire_bits / rate_bps
+        self.error_s = _CLOCK_S if events.exact else _CLOCK_ELSEWHERE_S
+        self.sent, self.drops = len(waits.lost), int(waits.lost.sum())
+
+    def queue(self) -> Queue:
+        """The queue that explains the drops."""
+        waits = self.waits
+        if self.drops < LEAST_DROPS or not len(waits.accepted_s) or not len(waits.dropped_s):
+            return self._few()
+        full, others = self._full()
+        top = 1.1 * full.limit_s + self.packet_s
+        above = float(np.mean(waits.accepted_s > top))
+        policed = virtual_queue(self.events.seen.left_s, self.events.seen.left_lost, self.wire_bits)
+        is_policer = policed.cost <= _POLICED and policed.rate_bps < _SLOWER * self.rate_bps
+        if full.cost <= _COST and above <= _ABOVE and not is_policer:
+            return self._droptail(full, others)
+        known = np.isfinite(waits.likely_s)
+        at, wait, lost = waits.at_s[known], waits.likely_s[known], waits.lost[known]
+        codel = codel_excess(at, wait, lost, self.packet_s, self.error_s)
+        if codel >= _CODEL:
+            return self._active("codel", "CoDel", f"{codel:.0%} of the drops are at the times of CoDel's control law")
+        if is_policer:
+            return self._policer(policed)
+        clustered = self._clustered()
+        if clustered >= _CLUSTERED and self.mean_bps < _HALF * self.rate_bps and self._is_short():
+            reason = "packets are lost in clusters while the queue is short, as by a policer whose tokens do not show"
+            return Queue(None, reason, loss_reason=reason, hides_rate=True)
+        independent = self._independence()
+        ratio = pie_ratio(at, wait, self.drops)
+        by_chance = share_of(self.drops, self.drops)
+        if by_chance.low * ratio <= _PIE[1] and ratio * by_chance.high >= _PIE[0] and independent < _DEPENDS:
+            return self._active("pie", "PIE", f"{ratio:.2g} times as many drops as PIE's probability says")
+        if clustered < _SINGLE and independent >= _DEPENDS:
+            return self._random(clustered)
+        reason = "the drops are neither those of a full queue or a policer nor those of CoDel or PIE"
+        return Queue(None, reason, loss_reason=reason)
+
+    def _few(self) -> Queue:
+        reason = f"{self.drops} losses are too few to show which queue, if any, dropped them"
+        loss = share_of(0, self.sent, doubtful=self.drops)
+        return Queue(None, reason, loss=loss, loss_reason=f"{self.drops} losses, which may be the queue's")
+
+    def _full(self) -> tuple[FullQueue, OtherPackets]:
+        """The limit that explains the drops best, and other traffic near it."""
+        least_s = _LEAST_SLACK * self.packet_s + (0 if self.events.exact else self.error_s / 2)
+        full = full_queue(self.waits, _SLACK, least_s)
+        others = other_packets(self.waits, self.packet_s, full.limit_s)
+        if others.more < 1 + _SLACK:
+            return full, others
+        # A full queue is as long as its packets are large.
+        return full_queue(self.waits, (others.more - 1) / 2, least_s), others
+
+    def _droptail(self, full: FullQueue, others: OtherPackets) -> Queue:
+        """A full queue, in full packets: it may hold more packets if others are smaller."""
+        limit, low, high = (wait / self.packet_s for wait in (full.limit_s, full.low_s, full.high_s))
+        more = others.more
+        wide = _LEAST_SLACK + 0.01 * limit + (0.0 if self.events.exact else self.error_s / 2 / self.packet_s)
+        reason = f"{1 - min(1.0, full.cost):.0%} of the drops are above one wait, and no other packet waits longer"
+        of_buffer = "wait from which on packets are dropped"
+        if more > 1.01:
+            of_buffer += f", where {others.share:.0%} of the queue is other traffic in smaller packets"
+        buffer = Interval(limit * more, max(0.0, low - wide), high * (2 * more - 1) + wide)
+        is_wide = buffer.high - buffer.low > _WIDEST * buffer.value
+        if is_wide:
+            of_buffer = f"limits of {buffer.low:.2g} to {buffer.high:.2g} packets explain the drops alike"
+        early = share_of(full.early, full.below)
+        return Queue(
+            "droptail", reason, None if is_wide else buffer, of_buffer, loss=early, loss_reason="losses below that wait"
+        )
+
+    def _active(self, name: str, title: str, reason: str) -> Queue:
+        hidden = f"{title} drops before the buffer is full"
+        return Queue(name, reason, buffer_reason=hidden, loss_reason=f"{title} drops packets at any wait, too")
+
+    def _policer(self, policed: VirtualQueue) -> Queue:
+        wide = max(0.02 * policed.rate_bps, policed.high_bps - policed.rate_bps, policed.rate_bps - policed.low_bps)
+        burst = max(policed.burst_packets, 1.0)
+        return Queue(
+            "policer", f"a token bucket explains all but {policed.cost:.0%} of the drops",
+            Interval(burst, 0.9 * burst - 1, 1.1 * burst + 1), "burst of the policer",
+            Interval(policed.rate_bps, policed.rate_bps - wide, policed.rate_bps + wide),
+            loss_reason="the policer drops packets at any wait, too",
+        )  # fmt: skip
+
+    def _random(self, clustered: float) -> Queue:
+        if self.drops < _FEWEST_RANDOM:
+            return self._few()
+        return Queue(
+            None, "no drop is that of a queue", buffer_reason="no packet is dropped by a full queue",
+            loss=share_of(self.drops, self.sent),
+            loss_reason=f"{clustered:.0%} of the losses are next to another, and they come after any wait",
+        )  # fmt: skip
+
+    def _clustered(self) -> float:
+        """Share of the drops whose neighbor was dropped too."""
+        lost = self.waits.lost
+        beside = np.concatenate([[False], lost[:-1]]) | np.append(lost[1:], False)
+        return float(beside[lost].mean())
+
+    def _is_short(self) -> bool:
+        """The queue is hardly longer than a burst most of the time."""
+        usual = float(np.median(self.waits.accepted_s))
+        return usual <= max(_SHORT * self.packet_s, _SHORT_SHARE * self.base_s)
+
+    def _independence(self) -> float:
+        """Probability of drops whose waits differ more from those of other packets, if drops are independent of it."""
+        from scipy.stats import ks_2samp
+
+        lost, waits = self.waits.lost, self.waits
+        # Behind a lost packet an empty queue is not seen.
+        dropped = np.fmin(np.fmax(waits.low_s[lost], 0.0), waits.high_s[lost])
+        return float(ks_2samp(dropped[np.isfinite(dropped)], waits.accepted_s).pvalue)
