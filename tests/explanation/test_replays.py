@@ -132,6 +132,8 @@ def test_candidates_need_no_routers_and_no_marks_that_are_not_there() -> None:
     assert {"cubic:linux", "bbr", "reno"} <= set(candidates(ecn=False))
     assert not {"xcp", "udt", "dctcp:linux"} & set(candidates(ecn=False))
     assert "dctcp:linux" in candidates(ecn=True)
+    # No host has these: a transport of its own, and experiments.
+    assert not {"c4", "fixed", "expression", "policy"} & {name.split(":")[0] for name in candidates(ecn=True)}
 
 
 def test_algorithms_that_cannot_be_told_apart_are_named_together() -> None:

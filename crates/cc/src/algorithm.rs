@@ -66,6 +66,8 @@ pub struct Needs {
     pub receiver_limits: bool,
     /// The RTT of every ACK, and not only those of some: filters of delays would take others for the mean.
     pub every_rtt: bool,
+    /// No TCP of a host has the algorithm: it is another transport's, or serves experiments. No capture shows its sender.
+    pub unhosted: bool,
 }
 
 impl Needs {

@@ -499,7 +499,15 @@ impl Algorithm for C4 {
 
     #[inline]
     fn needs(&self) -> Needs {
-        Needs { delivery: true, losses: true, pacing: true, own_recovery: true, ecn: Ecn::L4s, ..Needs::default() }
+        Needs {
+            delivery: true,
+            losses: true,
+            pacing: true,
+            own_recovery: true,
+            ecn: Ecn::L4s,
+            unhosted: true,
+            ..Needs::default()
+        }
     }
 
     #[inline]

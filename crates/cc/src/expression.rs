@@ -4,6 +4,7 @@
 //! those of every loss-based algorithm ([`LossWindow`]). The formulas are read once ([`Formula`]).
 
 use crate::ack::Ack;
+use crate::algorithm::Needs;
 use crate::formula::Formula;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
@@ -93,6 +94,10 @@ observed! {
 
 impl LossBased for Expression {
     own_window!();
+
+    fn requires(&self) -> Needs {
+        Needs { unhosted: true, ..Needs::default() }
+    }
 
     fn begin(&mut self, start: &Start) {
         self.since = start.now;

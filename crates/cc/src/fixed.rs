@@ -4,7 +4,7 @@
 //! congestion control. The benchmark uses the constant window as its upper bound.
 
 use crate::ack::Ack;
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Needs};
 use crate::event::Event;
 use crate::observe::Observe;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, num, params};
@@ -61,6 +61,10 @@ impl Algorithm for Fixed {
     #[inline]
     fn ssthresh(&self) -> f64 {
         self.p.window
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { unhosted: true, ..Needs::default() }
     }
 }
 

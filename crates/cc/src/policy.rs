@@ -114,7 +114,7 @@ impl Algorithm for Policy {
     }
 
     fn needs(&self) -> Needs {
-        self.steering.needs()
+        Needs { unhosted: true, ..self.steering.needs() }
     }
 }
 

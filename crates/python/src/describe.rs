@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use elephan_cc::observe::Form;
 use elephan_cc::param::{Default, Domain, S, Type};
-use elephan_cc::{Algorithm, Parameter, Setting};
+use elephan_cc::{Algorithm, Ecn, Parameter, Setting};
 use serde_json::{Map, Value, json};
 
 /// A number of a parameter's domain: durations in s, integers as integers, null for an infinite bound.
@@ -58,9 +58,9 @@ fn variable(v: &elephan_cc::Variable) -> Value {
 /// Every algorithm with its presets, parameters and internal variables; algorithms of transports other than TCP come
 /// last.
 pub fn algorithms() -> Value {
-    let router = |e: &elephan_cc::Entry| {
-        let built = elephan_cc::build(e.name, &BTreeMap::new()).ok();
-        built.and_then(|algorithm| algorithm.needs().router).map(elephan_cc::Router::as_str)
+    let built = |name: &str| elephan_cc::build(name, &BTreeMap::new()).ok();
+    let draws = |e: &elephan_cc::Entry, p: &elephan_cc::Preset| {
+        built(&format!("{}:{}", e.name, p.name)).is_some_and(|mut algorithm| algorithm.draws().is_some())
     };
     let entry = |e: &elephan_cc::Entry| {
         let parameters = e.parameters();
@@ -72,8 +72,12 @@ pub fn algorithms() -> Value {
             let overrides: Map<String, Value> = p.overrides.iter().map(changed).collect();
             json!({"name": p.name, "title": p.title, "overrides": overrides})
         };
+        // Algorithms of other transports cannot be built here.
+        let needs = built(e.name).map(|algorithm| algorithm.needs());
         json!({
-            "router": router(e), "name": e.name, "title": e.title, "kind": e.kind.as_str(), "signals": e.signals, "source": e.source,
+            "router": needs.and_then(|needs| needs.router).map(elephan_cc::Router::as_str),
+            "hosted": needs.is_some_and(|needs| !needs.unhosted), "needs_marks": needs.is_some_and(|needs| needs.ecn != Ecn::Endpoint),
+            "draws": e.presets.iter().any(|p| draws(e, p)), "name": e.name, "title": e.title, "kind": e.kind.as_str(), "signals": e.signals, "source": e.source,
             "doc": e.doc, "presets": e.presets.iter().map(preset).collect::<Vec<_>>(),
             "parameters": parameters.iter().map(parameter).collect::<Vec<_>>(),
             "variables": e.variables().map(variable).collect::<Vec<_>>(),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from elephan.explanation.connection import Flow
     from elephan.explanation.log_limits import LogExplanation
     from elephan.explanation.predicting import ModelCheck, Prediction
+    from elephan.explanation.replaying import Replay
     from elephan.explanation.results import AlgorithmFit, PathFit
 
 _MOST_PRINTED = 5
@@ -37,6 +38,12 @@ _MOST_PRINTED = 5
     "--buffer", "buffer_size", metavar="BUFFER", help="With --what-if: another buffer, such as '1 MB' or '1 BDP'."
 )
 @click.option("--queue", metavar="QUEUE", help="With --what-if: another queue discipline, such as fq_codel.")
+@click.option(
+    "--replay",
+    "replayed",
+    metavar="ALG",
+    help="Show where the sender departs from this algorithm, with or without preset.",
+)
 @click.option("--addresses", is_flag=True, help="Show the hosts' addresses in the list of connections.")
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Write a report there.")
 @common.jobs_option
@@ -50,6 +57,7 @@ def command(
     rtt: str | None,
     buffer_size: str | None,
     queue: str | None,
+    replayed: str | None,
     addresses: bool,
     out: str | None,
     jobs: int | None,
@@ -71,7 +79,7 @@ def command(
         raise ScenarioError("needs the path, and --limits leaves it out", source="--what-if")
     found = explain_file(file, flow=number)
     if isinstance(found, LogExplanation):
-        needs = {"--what-if": names, "--out": out, "--addresses": addresses}
+        needs = {"--what-if": names, "--replay": replayed, "--out": out, "--addresses": addresses}
         given = next((option for option, value in needs.items() if value), None)
         if given is not None:
             raise ScenarioError("needs packets, and a log has none; capture with tcpdump", source=given)
@@ -80,17 +88,33 @@ def command(
     if not as_json:
         common.say(found.text)
         print_limits(found, addresses=addresses)
+    # The replay is quicker than the path, so that a wrong name is said soon.
+    replay = None if replayed is None else found.replay(replayed)
     model = _Model() if only_limits else _model(found, names, changes, jobs, quiet=as_json)
-    page = None if out is None else _page(found, model, out)
+    if replay is not None:
+        model.words.append(replay.text)
+        if not as_json:
+            _print_replay(replay)
+    page = None if out is None else _page(found, model, replay, out)
     if as_json:
         document = found.document() | ({} if only_limits else found.model_document())
         document |= {"what_if": [vars(one) for one in model.predictions]} if names else {}
+        document |= {} if replay is None else {"replay": replay.document()}
         common.print_json(document | ({} if page is None else {"report": page}))
         return
     for note in found.notes:
         common.warn(note)
     if page is not None:
         common.say(page)
+
+
+def _print_replay(replay: Replay) -> None:
+    from elephan.explanation.replaying import HEADER
+
+    common.say(replay.text)
+    if replay.stretches:
+        title = f"Departures from {replay.algorithm}, the largest of {len(replay.stretches)}"
+        common.print_table(title, list(HEADER), replay.rows())
 
 
 def _print_log(found: LogExplanation, *, as_json: bool) -> None:
@@ -185,12 +209,12 @@ def _print_model(model: _Model) -> None:
         common.print_table("Algorithm, by replay", ["algorithm", "% of segments when they were sent"], rows)
 
 
-def _page(found: Explanation, model: _Model, out: str) -> str:
+def _page(found: Explanation, model: _Model, replay: Replay | None, out: str) -> str:
     from elephan.explanation.reporting import explanation_report
 
     page: Any = explanation_report(
         found, out, fit=model.fit, algorithm=model.algorithm, check=model.check, predictions=model.predictions,
-        words=model.words,
+        replay=replay, words=model.words,
     )  # fmt: skip
     return str(page)
 

@@ -27,6 +27,8 @@ from elephan.explanation.explaining import Explanation as Explanation
 from elephan.explanation.explaining import explain as explain
 from elephan.explanation.limits import find_limits as find_limits
 from elephan.explanation.path import fit_path as fit_path
+from elephan.explanation.replaying import Replay as Replay
+from elephan.explanation.replaying import Stretch as Stretch
 from elephan.explanation.results import AlgorithmFit as AlgorithmFit
 from elephan.explanation.results import Interval as Interval
 from elephan.explanation.results import Limit as Limit

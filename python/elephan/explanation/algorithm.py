@@ -42,10 +42,6 @@ ALIKE = 0.003
 MOST_NAMES = 3
 LEAST_SEGMENTS = 200
 
-_DRAWN = ("bbr", "bbr3", "cdg", "vivace")
-_NO_SENDERS = ("fixed", "udt", "c4", "expression", "policy")
-"""Algorithms that no TCP sender has: C4 is QUIC's, and its rate follows the ACKs so closely that it fits any."""
-_MARKS_ONLY = ("dctcp", "prague")
 _USUAL = (
     "cubic", "bbr", "reno", "bbr3", "dctcp", "prague", "htcp", "illinois", "vegas", "westwood", "veno", "bic", "hybla",
     "yeah", "cdg", "nv", "hstcp", "stcp", "lp", "compound", "copa", "ledbat++", "ledbat",
@@ -151,7 +147,7 @@ def judged(scores: dict[str, float], segments: int, tolerance_s: float) -> Algor
     for match in ranking:
         base = match.algorithm.split(":")[0]
         known = best.setdefault(base, match)
-        is_alike = base in _DRAWN and match.score >= known.score - WORTH_OF_GUESSES
+        is_alike = base in _drawing() and match.score >= known.score - WORTH_OF_GUESSES
         if is_alike and _place(match.algorithm) < _place(known.algorithm):
             best[base] = match
     first = _first(best)
@@ -160,7 +156,7 @@ def judged(scores: dict[str, float], segments: int, tolerance_s: float) -> Algor
     others = [match.score for match in best.values() if match not in alike]
     lead = first.score - max(others, default=0.0)
     share = f"{first.algorithm} sends {first.score:.1%} of the segments when the sender did"
-    is_drawn = all(match.algorithm.split(":")[0] in _DRAWN for match in alike)
+    is_drawn = all(match.algorithm.split(":")[0] in _drawing() for match in alike)
     fits = first.score >= LEAST_SCORE or (first.score >= LEAST_CLEAR_SCORE and lead >= LEAST_LEAD)
     if not fits and is_drawn:
         fits = first.score >= LEAST_SCORE_OF_DRAWN and lead >= LEAST_LEAD_OF_DRAWN
@@ -176,9 +172,9 @@ def judged(scores: dict[str, float], segments: int, tolerance_s: float) -> Algor
 def _first(best: dict[str, Match]) -> Match:
     """The best algorithm. One whose random numbers are guessed must be better by more than guesses can make it."""
     first = next(iter(best.values()))
-    if first.algorithm.split(":")[0] not in _DRAWN:
+    if first.algorithm.split(":")[0] not in _drawing():
         return first
-    certain = (match for name, match in best.items() if name not in _DRAWN)
+    certain = (match for name, match in best.items() if name not in _drawing())
     other = next(certain, first)
     return other if other.score >= max(LEAST_SCORE, first.score - WORTH_OF_GUESSES) else first
 
@@ -194,12 +190,18 @@ def tolerances_of(events: Events) -> Sequence[float]:
 
 
 @cache
+def _drawing() -> frozenset[str]:
+    """Algorithms with random numbers, which a replay can only guess."""
+    return frozenset(entry["name"] for entry in json.loads(_engine.algorithms()) if entry["draws"])
+
+
+@cache
 def candidates(*, ecn: bool) -> tuple[str, ...]:
     """Algorithms and presets that a TCP sender can have by itself, without those that need marks if there are none."""
     found = []
     for entry in json.loads(_engine.algorithms()):
         name = entry["name"]
-        if entry["router"] or name in _NO_SENDERS or (name in _MARKS_ONLY and not ecn):
+        if entry["router"] or not entry["hosted"] or (entry["needs_marks"] and not ecn):
             continue
         found += [f"{name}:{preset['name']}" if preset["name"] else name for preset in entry["presets"]]
     return tuple(found)

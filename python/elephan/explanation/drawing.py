@@ -92,28 +92,28 @@ class FlowFigure(Figure):
     def _series(self) -> list[dict[str, Any]]:
         values, found = self.limits.series, []
         times = values["time_s"]
-        found.append(_curve("captured", times, values["goodput_bps"] / 1e6, 1, 0, legend=False))
-        found.append(_curve("in flight", times, values["flight_max"] / 1e3, 2, 0, legend=False))
-        found.append(_curve("largest round trip", times, values["rtt_max_s"] * 1e3, 3, 0, legend=False))
-        found.append(_curve("least round trip", times, values["rtt_min_s"] * 1e3, 3, 2, legend=False))
+        found.append(curve("captured", times, values["goodput_bps"] / 1e6, 1, 0, legend=False))
+        found.append(curve("in flight", times, values["flight_max"] / 1e3, 2, 0, legend=False))
+        found.append(curve("largest round trip", times, values["rtt_max_s"] * 1e3, 3, 0, legend=False))
+        found.append(curve("least round trip", times, values["rtt_min_s"] * 1e3, 3, 2, legend=False))
         if self.overlay is not None:
             over = self.overlay
             panels = (over.acked_mb, over.rate_mbps, over.flight_kb, over.rtt_ms)
             for panel, values_of in enumerate(panels):
                 name = f"{over.name}, simulated on the fitted path"
-                found.append(_curve(name, over.time_s, values_of, panel, 1, dashed=True, legend=panel == 0))
+                found.append(curve(name, over.time_s, values_of, panel, 1, dashed=True, legend=panel == 0))
         return found
 
 
 def _sequence(line: Timeline) -> list[dict[str, Any]]:
     sent = np.maximum.accumulate(line.past)
     found = [
-        _curve("sent", line.sent_ns / 1e9, sent / 1e6, 0, 0),
-        _curve("acknowledged", line.acked_ns / 1e9, line.ack / 1e6, 0, 2),
+        curve("sent", line.sent_ns / 1e9, sent / 1e6, 0, 0),
+        curve("acknowledged", line.acked_ns / 1e9, line.ack / 1e6, 0, 2),
     ]
     known = line.edge >= 0
     if known.any():
-        found.append(_curve("edge of the receive window", line.acked_ns[known] / 1e9, line.edge[known] / 1e6, 0, 6))
+        found.append(curve("edge of the receive window", line.acked_ns[known] / 1e9, line.edge[known] / 1e6, 0, 6))
     if line.again.any():
         times, places = line.sent_ns[line.again] / 1e9, line.first[line.again] / 1e6
         step = max(1, -(-len(times) // MOST_POINTS))
@@ -124,9 +124,10 @@ def _sequence(line: Timeline) -> list[dict[str, Any]]:
     return found
 
 
-def _curve(
+def curve(
     name: str, x: NDArray[Any], y: NDArray[Any], panel: int, color: int, *, dashed: bool = False, legend: bool = True
 ) -> dict[str, Any]:
+    """A line of at most ``MOST_POINTS`` points in one of stacked panels."""
     step = max(1, -(-len(x) // MOST_POINTS))
     suffix = suffix_of(panel)
     return {

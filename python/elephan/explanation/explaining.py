@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from elephan.comparison import Comparison
     from elephan.explanation.events import Events
     from elephan.explanation.predicting import ModelCheck, Prediction
+    from elephan.explanation.replaying import Replay
     from elephan.scenario import Scenario
 
 MOST_LISTED = 12
@@ -125,6 +126,17 @@ class Explanation:
             reason = f"the application had no more data in {100 * share:.0f} % of the time, so no algorithm decided"
             return AlgorithmFit((), (), 0.0, reason)
         return fit_algorithm(self.events)
+
+    def replay(self, algorithm: str) -> Replay:
+        """The replay of one algorithm, with or without a preset: where the sender departs from it.
+
+        Raises:
+            ScenarioError: the algorithm is unknown or is none of a TCP sender alone, or the capture does not show when
+                segments left.
+        """
+        from elephan.explanation.replaying import replay
+
+        return replay(self.events, algorithm)
 
     @property
     def scenario(self) -> Scenario:

@@ -11,9 +11,11 @@ import numpy as np
 from elephan.explanation.connection import Connection
 from elephan.explanation.drawing import FlowFigure, Overlay
 from elephan.explanation.explaining import Explanation
+from elephan.explanation.replaying import HEADER, Replay, ReplayFigure
 from elephan.explanation.results import AlgorithmFit, PathFit
 from elephan.explanation.wording import PREDICTION_HEADER, prediction_rows, rate, shown_quantity, size, time
 from elephan.report import pages
+from elephan.report.figures import Figure
 from elephan.report.provenance import facts
 from elephan.report.tables import table
 from elephan.version import __version__
@@ -26,6 +28,11 @@ _CAPTION = (
     "The shades are the limits: what kept the flow from sending more at that time. Drag to zoom, double-click to go "
     "back."
 )
+_REPLAYED = (
+    "The algorithm follows the captured sender: what is in flight and what is lost is the capture's, and only the "
+    "window and the pacing rate are the algorithm's. Where a segment leaves earlier or later than these allow, the "
+    "sender is not this algorithm, or has a bug."
+)
 
 
 def explanation_report(
@@ -36,6 +43,7 @@ def explanation_report(
     algorithm: AlgorithmFit | None = None,
     check: ModelCheck | None = None,
     predictions: Sequence[Prediction] = (),
+    replay: Replay | None = None,
     words: Sequence[str] = (),
 ) -> Path:
     """Write ``report.html`` into a folder, and return its path. The page names no address and no file.
@@ -47,6 +55,7 @@ def explanation_report(
         algorithm: the algorithm of the sender.
         check: the simulation of the path, which is drawn over the capture and which a reader can repeat in the page.
         predictions: numbers of other algorithms.
+        replay: the replay of one algorithm, which gets a figure of its own.
         words: sentences after the first answer.
 
     Raises:
@@ -59,6 +68,10 @@ def explanation_report(
     tables += [_ranking(algorithm)] if algorithm is not None and algorithm.ranking else []
     if predictions:
         tables.append(table("What else would have done", PREDICTION_HEADER, prediction_rows(predictions)))
+    figures: list[Figure] = [figure]
+    if replay is not None:
+        figures.append(ReplayFigure("replay", f"Replay of {replay.algorithm}", _REPLAYED, replay))
+        tables += [table(f"Departures from {replay.algorithm}", HEADER, replay.rows())] if replay.stretches else []
     page = {
         "title": f"What limited the flow: {found.limits.main}",
         "subject": f"Connection {found.connection.flow.number} of a capture: A sends, B receives.",
@@ -71,7 +84,7 @@ def explanation_report(
         "provenance": [("elephan", __version__), *_facts(check)],
     }
     runs = [check.run] if check is not None else []
-    return pages.report("explanation.html.j2", Path(out) / "report.html", page, [figure], runs=runs)
+    return pages.report("explanation.html.j2", Path(out) / "report.html", page, figures, runs=runs)
 
 
 def overlay_of(check: ModelCheck, connection: Connection) -> Overlay:

@@ -34,6 +34,9 @@ _LISTING: dict[str, dict[str, Any]] = {
         "doc": "The controllers that quinn has, over connections of quinn. Only the backend 'quic' runs them.",
         "signals": ["loss", "ECN"],
         "router": None,
+        "hosted": False,
+        "needs_marks": False,
+        "draws": False,
         "presets": [
             {"name": "cubic", "title": "quinn's CUBIC, after RFC 8312; quinn's default", "overrides": {}},
             {"name": "newreno", "title": "quinn's NewReno, after RFC 9002", "overrides": {}},
@@ -51,6 +54,9 @@ _LISTING: dict[str, dict[str, Any]] = {
         "'quic' runs them, after 'make s2n'.",
         "signals": ["loss", "ECN"],
         "router": None,
+        "hosted": False,
+        "needs_marks": False,
+        "draws": False,
         "presets": [
             {"name": "cubic", "title": "s2n-quic's CUBIC, after RFC 8312, with HyStart; its default", "overrides": {}},
             {"name": "bbr", "title": "s2n-quic's BBR, version 2", "overrides": {}},

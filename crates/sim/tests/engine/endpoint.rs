@@ -77,6 +77,7 @@ const EVERYTHING: Needs = Needs {
     shares_pacing: false,
     receiver_limits: false,
     every_rtt: false,
+    unhosted: false,
 };
 
 fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {
