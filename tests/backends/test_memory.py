@@ -11,6 +11,7 @@ import pytest
 import elephan
 from elephan import backends
 from elephan.backends import memory, quic
+from elephan.scenario import ScenarioError
 
 MIB = 2**20
 
@@ -135,3 +136,14 @@ def test_a_connection_that_sends_without_end_ends_at_the_limit() -> None:
     scenario = elephan.Scenario.dumbbell([flow], rate="1 Mbit/s", rtt="10 ms", buffer="40 packets", duration="2 s")
     with pytest.raises(backends.RunMemoryError, match=r"quinn's records of them outgrew it.*the limit is 190 MiB"):
         backends.get("quic", backends.MemoryPool(200_000_000)).run(scenario)
+
+
+def test_a_limit_has_a_unit_or_is_in_bytes() -> None:
+    assert [memory.MemoryPool(limit).limit for limit in (None, "2 GiB", 3 * 10**9, 1_000)] == [
+        None,
+        2**31,
+        3 * 10**9,
+        1000,
+    ]
+    with pytest.raises(ScenarioError, match=r"^memory: '3 apples': 'apples' is not a unit of size"):
+        memory.MemoryPool("3 apples")

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from elephan.scenario import ScenarioError
+from elephan.scenario.units import parse_size
 
 FREE_FRACTION = 0.8
 """The default limit, as a fraction of the memory that is free when the first run starts."""
@@ -88,8 +89,12 @@ class MemoryPool:
         runs: number of simultaneous runs.
     """
 
-    def __init__(self, limit: int | None = None, runs: int = 1) -> None:
-        self.limit = limit
+    def __init__(self, limit: int | str | None = None, runs: int = 1) -> None:
+        try:
+            stated = parse_size(limit) if isinstance(limit, str) else limit
+        except ScenarioError as error:
+            raise error.located(source="memory") from None
+        self.limit = None if stated is None else int(stated)
         self.runs = max(1, runs)
         self._taken = 0
         self._bytes, self._read_s = 0, -math.inf

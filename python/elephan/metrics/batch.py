@@ -70,7 +70,7 @@ def batch(
     *,
     seeds: Seeds = None,
     jobs: int | None = None,
-    memory: int | None = None,
+    memory: int | str | None = None,
     progress: bool | None = None,
 ) -> pl.DataFrame:
     """Run variants of a scenario in the simulator, and return their metrics in a data frame with one row for each run.
@@ -89,7 +89,7 @@ def batch(
         seeds: number of seeds of each row, from the scenario's own seed on, or a list of seeds; by default only the
             scenario's own seed, or the column ``seed``.
         jobs: number of simultaneous runs; one per core by default.
-        memory: limit on the memory of all simultaneous runs, bytes; 80 % of the free memory by default.
+        memory: limit on the memory of all simultaneous runs, bytes or ``"8 GB"``; 80 % of the free memory by default.
         progress: true to show the progress, false not to show it; by default it is shown in a notebook and a terminal.
 
     Raises:

@@ -26,7 +26,7 @@ def run(
     store: Store | None = None,
     force: bool = False,
     progress: Callable[[float], bool | None] | None = None,
-    memory: int | None = None,
+    memory: int | str | None = None,
     allow_programs: bool = False,
     check_repeat: bool = False,
 ) -> Run:
@@ -39,7 +39,7 @@ def run(
         store: folder of the results; ``$ELEPHAN_STORE`` or ``.elephan/runs`` by default.
         force: true to run the scenario even if a result is saved.
         progress: called regularly with the simulated fraction of the duration; returning ``False`` cancels the run.
-        memory: limit on the run's memory, bytes; 80 % of the free memory by default.
+        memory: limit on the run's memory, bytes or ``"8 GB"``; 80 % of the free memory by default.
         allow_programs: true to run the programs of the scenario (``[[program]]``).
         check_repeat: true to run the scenario twice, even if a result is saved, and to keep a run that repeats.
 

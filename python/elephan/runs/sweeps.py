@@ -86,7 +86,7 @@ def sweep(
     progress: SweepProgress | bool | None = None,
     force: bool = False,
     in_order: bool = False,
-    memory: int | None = None,
+    memory: int | str | None = None,
     each: Finished | None = None,
     allow_programs: bool = False,
 ) -> Sweep[Run]:
@@ -103,7 +103,7 @@ def sweep(
             is shown in a notebook and where stderr is a terminal.
         force: true to repeat saved runs.
         in_order: true to run them in the order of the input instead of the longest first.
-        memory: limit on the memory of all simultaneous runs, bytes; 80 % of the free memory by default.
+        memory: limit on the memory of all simultaneous runs, bytes or ``"8 GB"``; 80 % of the free memory by default.
         each: called with each run once, as soon as it is finished, in the calling thread; saved runs are first.
         allow_programs: true to run the programs of the scenarios (``[[program]]``).
 
