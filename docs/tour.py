@@ -209,7 +209,7 @@ Cells = tuple[tuple[str, str, bool], ...]
 
 
 def lines(made: Recording) -> list[tuple[int, float, float, Cells]]:
-    """What each line of the screen shows: its row, from when until when, and its text."""
+    """Lines of the screen, each with its row, from when until when, and its text."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.Stream(screen)
     shown: dict[int, tuple[float, Cells]] = {}
