@@ -18,7 +18,12 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-IN_BOTH = ("elephan/web/built/engine.wasm.gz", "elephan/web/built/play.js", "elephan/web/built/worker.js")
+IN_BOTH = (
+    "elephan/web/built/engine.wasm.gz",
+    "elephan/web/built/play.js",
+    "elephan/web/built/figures.js",
+    "elephan/web/built/worker.js",
+)
 IN_WHEEL = (*IN_BOTH, "elephan/demo.toml", "elephan/web/play.html", "elephan/web/lessons.toml")
 PROGRAMS = {"x86_64": ("wire", "guest", "quic", "linux", "counter.so"), "aarch64": ("wire", "quic")}
 """Programs by processor. Those of ``--on linux`` are for x86 only, because User Mode Linux is."""

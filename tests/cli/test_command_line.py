@@ -182,7 +182,7 @@ def test_a_typing_mistake_in_any_verb_gets_one_line(
 
 
 def test_help_needs_nothing_heavy() -> None:
-    heavy = ("pydantic", "polars", "numpy", "matplotlib", "rich", "plotly", "scipy")
+    heavy = ("pydantic", "polars", "numpy", "matplotlib", "rich", "scipy")
     code = (
         "import sys; from elephan.cli.main import run_command; run_command(['--help']); "
         f"print([m for m in {heavy} if m in sys.modules])"

@@ -21,7 +21,7 @@ from elephan.cli.plot import QUANTITIES
 from elephan.comparison import PREFERENCES
 from elephan.scenario import catalog, transports
 
-HEAVY = {"pydantic", "polars", "pyarrow", "numpy", "scipy", "matplotlib", "plotly", "rich", "elephan.scenario.schema"}
+HEAVY = {"pydantic", "polars", "pyarrow", "numpy", "scipy", "matplotlib", "rich", "elephan.scenario.schema"}
 # With its settings: click keeps the option --help that a command was first asked for, without -h if these are left out.
 CONTEXT = click.Context(cli, **cli.context_settings)
 

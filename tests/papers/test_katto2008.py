@@ -192,7 +192,7 @@ def test_some_of_it_from_end_to_end(tmp_path: Path) -> None:
     assert [j.verdict for j in judged] == ["reproduced", "reproduced"]
     assert all(len(j.runs) == 16 for j in judged)
     (figure,) = [figure for figure in PAPER.figures(Evidence(runs)) if figure.id == "figure7"]
-    markers = [trace for trace in figure.plotly()["data"] if trace["mode"] == "markers"]
+    markers = [trace for trace in figure.spec()["data"] if trace["mode"] == "markers"]
     assert [trace["name"] for trace in markers] == ["TCP-Reno (SACK) (run)", "CTCP (run)", "TCP-Fusion (run)"]
     assert list(markers[0]["x"]) == points(1, 3)
 
@@ -250,5 +250,5 @@ def test_the_open_question_is_answered_from_runs(tmp_path: Path) -> None:
     assert len(lines) == 5
     assert lines[0].startswith("One flow, cases 1 and 2")
     chart, table = beyond.figures(runs, setup)
-    assert [len(trace["x"]) for trace in chart.plotly()["data"]][:4] == [4, 4, 4, 4]
+    assert [len(trace["x"]) for trace in chart.spec()["data"]][:4] == [4, 4, 4, 4]
     assert table.id == "models-error"

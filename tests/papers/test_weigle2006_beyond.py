@@ -54,7 +54,7 @@ def test_the_answer_counts_who_wins_in_which_order() -> None:
     of_these = [run for run in runs if run.manifest["title"] != scenarios["vegas>vegas"].title]
     assert " evenly in 2 of 2 cases" in subject.answer(Evidence(of_these), scenarios, everyone)[2]
     (figure,) = subject.figures(found, scenarios, everyone)
-    (heat,) = figure.plotly()["data"]
+    (heat,) = figure.spec()["data"]
     assert heat["z"][everyone.index("reno")][everyone.index("bic")] == pytest.approx(-0.8)
 
 

@@ -44,7 +44,7 @@ TABLE = DataTable("table", "Table", "Rows.", ("who", "T1"), (("X", "1.0"), ("Y",
 
 
 def test_values_and_their_ends_are_shown() -> None:
-    first, second, _ = LINES.plotly()["data"]
+    first, second, _ = LINES.spec()["data"]
     assert first["y"] == [5.0, None, 7.0]
     assert first["error_y"]["array"] == pytest.approx([0.5, 0.0, 2.0])
     assert first["error_y"]["arrayminus"] == pytest.approx([1.0, 0.0, 0.5])
@@ -54,15 +54,15 @@ def test_values_and_their_ends_are_shown() -> None:
 
 
 def test_a_series_of_several_panels_is_named_once() -> None:
-    traces = LINES.plotly()["data"]
+    traces = LINES.spec()["data"]
     assert [trace["name"] for trace in traces if trace["showlegend"]] == ["a", "b"]
-    layout = LINES.plotly()["layout"]
+    layout = LINES.spec()["layout"]
     assert (layout["xaxis"]["type"], layout["xaxis2"]["type"], layout["yaxis2"]["type"]) == ("linear", "log", "log")
     assert layout["yaxis"]["domain"][0] > layout["yaxis2"]["domain"][1]
 
 
 def test_bars_stand_in_groups() -> None:
-    drawn = BARS.plotly()
+    drawn = BARS.spec()
     assert drawn["layout"]["barmode"] == "group"
     assert drawn["data"][0]["x"] == ["X", "Y"]
     assert drawn["data"][0]["error_y"]["array"] == pytest.approx([9.0, 0.0])
@@ -80,7 +80,7 @@ def test_a_cell_has_its_verdict() -> None:
 def test_published_numbers_stand_out_from_measured_ones() -> None:
     series = (Points("a", (1.0,), (2.0,)), Points("a, published", (1.0,), (2.5,), drawn="published"))
     chart = LineChart("stars", "Stars", "", (LinePanel("", "p", "rate", series),))
-    ours, theirs = chart.plotly()["data"]
+    ours, theirs = chart.spec()["data"]
     assert (theirs["mode"], theirs["marker"]["symbol"]) == ("markers", "star")
     assert ours["marker"]["symbol"] != "star"
     assert "*" in [line.get_marker() for line in chart.draw().axes[0].get_lines()]
@@ -88,7 +88,7 @@ def test_published_numbers_stand_out_from_measured_ones() -> None:
 
 @pytest.mark.parametrize("figure", [LINES, BARS, TABLE])
 def test_they_are_json_and_print(figure: Figure, tmp_path: Path) -> None:
-    json.dumps(figure.plotly(), allow_nan=False)
+    json.dumps(figure.spec(), allow_nan=False)
     for path in save(figure, tmp_path):
         assert path.stat().st_size > 2000
 
@@ -96,7 +96,7 @@ def test_they_are_json_and_print(figure: Figure, tmp_path: Path) -> None:
 def test_a_model_is_a_line_and_what_was_measured_are_markers() -> None:
     series = (Points("model", (1.0, 2.0), (1.0, 2.0), drawn="line"), Points("run", (1.0,), (1.1,), drawn="markers"))
     chart = LineChart("both", "Both", "", (LinePanel("", "p", "rate", series, log_x=True, borders=(1.5, 1.8)),))
-    drawn = chart.plotly()
+    drawn = chart.spec()
     assert [trace["mode"] for trace in drawn["data"]] == ["lines", "markers"]
     assert [shape["x0"] for shape in drawn["layout"]["shapes"]] == [1.5, 1.8]
     *borders, line, mark = chart.draw().axes[0].get_lines()

@@ -15,7 +15,7 @@ FIGURE = Ellipses(
 
 
 def test_the_screen_has_a_contour_where_there_is_one_and_one_entry_a_series() -> None:
-    made = FIGURE.plotly()
+    made = FIGURE.spec()
     assert made["layout"]["xaxis"]["autorange"] == "reversed"
     assert [trace.get("fill") for trace in made["data"]].count("toself") == 1
     assert [trace["name"] for trace in made["data"] if trace.get("showlegend")] == ["codel", "pie"]

@@ -46,7 +46,7 @@ def test_the_winner_is_taller_by_the_ratio_of_shares() -> None:
 
 
 def test_each_pair_is_two_rectangles_with_the_pattern_of_its_series() -> None:
-    drawn = BARS.plotly()
+    drawn = BARS.spec()
     by_name = {trace["name"]: trace for trace in drawn["data"]}
     assert len(by_name["X"]["x"]) == 2
     assert len(by_name["Y"]["x"]) == 4
@@ -58,7 +58,7 @@ def test_each_pair_is_two_rectangles_with_the_pattern_of_its_series() -> None:
 
 
 def test_panels_have_axes_of_their_own_and_zoom_together() -> None:
-    drawn = WINDOWS.plotly()
+    drawn = WINDOWS.spec()
     assert [trace["yaxis"] for trace in drawn["data"]] == ["y", "y", "y2"]
     assert drawn["layout"]["xaxis2"]["matches"] == "x"
     assert "segments" in drawn["layout"]["yaxis"]["title"]["text"]
@@ -68,7 +68,7 @@ def test_panels_have_axes_of_their_own_and_zoom_together() -> None:
 
 @pytest.mark.parametrize("figure", [WINDOWS, BARS], ids=["traces", "bars"])
 def test_figures_are_valid_json_for_the_page(figure: Traces | PairBars) -> None:
-    text = pages.embedded(figure.plotly())
+    text = pages.embedded(figure.spec())
     assert json.loads(text)["data"]
 
 

@@ -34,6 +34,6 @@ def test_a_picture_says_in_words_what_it_shows() -> None:
         "title": "t", "answers": [], "notes": [], "citation": "", "sides": [], "matrix": shown, "figures": [],
         "criteria": [], "obligations": [], "evidence": [], "provenance": [],
     }  # fmt: skip
-    text = pages.render("evaluation.html.j2", {}, plotly=False, page=page)
+    text = pages.render("evaluation.html.j2", {}, page=page)
     assert 'aria-label="&lt;use&gt;"' in text
     assert '<span class="verdict not_settled">not settled</span>' in text

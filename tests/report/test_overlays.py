@@ -163,7 +163,7 @@ def test_extremes_of_a_long_line_survive() -> None:
 
 
 def test_a_page_has_each_name_once_in_its_legend_and_its_axes_zoom_together() -> None:
-    figure = plots.plot([pair("<b>one</b>"), pair("two")], by="run").plotly()
+    figure = plots.plot([pair("<b>one</b>"), pair("two")], by="run").spec()
     shown = [trace["name"] for trace in figure["data"] if trace.get("showlegend")]
     assert len(shown) == len(set(shown))
     axes = [axis for name, axis in figure["layout"].items() if re.match(r"xaxis\d+", name)]

@@ -196,7 +196,7 @@ def test_a_run_and_a_saved_result_import_nothing_heavy(tmp_path: Path) -> None:
         assert f'"cached": {cached}' in done.stdout
         lines = [line for line in done.stderr.splitlines() if line.startswith("import time")]
         imported = {line.rpartition("|")[2].strip() for line in lines}
-        assert not imported & {"polars", "numpy", "scipy", "matplotlib", "pyarrow", "distributed", "plotly", "jinja2"}
+        assert not imported & {"polars", "numpy", "scipy", "matplotlib", "pyarrow", "distributed", "jinja2"}
 
 
 _RUN = """

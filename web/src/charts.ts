@@ -2,16 +2,13 @@
 
 import uPlot from "uplot";
 import type { Series } from "./measures";
+import { isDark } from "./theme";
 
 // Okabe and Ito's colors, which are distinguishable with color blindness; the second set is for a dark page.
 const LIGHT = ["#0072b2", "#d55e00", "#00835d", "#b3589a", "#8a6d00", "#3a93c4", "#5b5b5b", "#a3333d"];
 const DARK = ["#56b4e9", "#ff9248", "#35c796", "#e89ccd", "#f0e442", "#9fd3f5", "#c2c8cf", "#ff8f8f"];
 const DASHES = [[], [8, 3], [2, 3], [10, 3, 2, 3], [5, 5], [1, 4], [12, 4], [3, 2, 3, 6]];
 
-export const isDark = () => {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-};
 export const color = (i: number) => (isDark() ? DARK : LIGHT)[i % 8]!;
 export const dash = (i: number) => DASHES[i % 8]!;
 

@@ -105,7 +105,7 @@ def _write_front(board: Board, out: Path, around: Around) -> Path:
             for row in around.rows
         ],
     }  # fmt: skip
-    return pages.write(out / "index.html", pages.render("site-front.html.j2", {}, plotly=False, page=page))
+    return pages.write(out / "index.html", pages.render("site-front.html.j2", {}, page=page))
 
 
 def changes(before: pl.DataFrame | None, now: pl.DataFrame) -> Iterator[dict[str, str]]:
@@ -145,7 +145,7 @@ def _write_suite(board: Board, out: Path, suite: str, title: str, verdicts: pl.D
             "quantity": f"{first['quantity']}{unit}", "cells": cells,
         })  # fmt: skip
     page = {"suite": suite, "title": title, "date": board.date, "subjects": subjects, "lines": lines}
-    pages.write(out / suite / "index.html", pages.render("site-suite.html.j2", {}, plotly=False, page=page))
+    pages.write(out / suite / "index.html", pages.render("site-suite.html.j2", {}, page=page))
 
 
 def _write_subject(
@@ -174,7 +174,7 @@ def _write_subject(
         "scenarios": [row | {"toml": row["toml"].replace(PLACE, "board")} for row in scenarios.values()],
     }  # fmt: skip
     forms = [*_forms(scenarios.values())][:_MOST_FORMS]
-    text = pages.render("site-subject.html.j2", {}, plotly=False, forms=forms, page=page)
+    text = pages.render("site-subject.html.j2", {}, forms=forms, page=page)
     pages.write(out / suite / f"{slug(subject)}.html", text)
 
 

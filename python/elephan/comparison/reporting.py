@@ -94,6 +94,7 @@ def _harm(found: Comparison) -> Matrix | None:
         "comparison with as many flows of their own algorithm (after Ware et al. 2019). A negative fraction is a "
         "gain.",
         tuple(names), tuple(rivals), values, "fraction lost", (-1.0, 1.0), "algorithm", "rival",
+        high_is_bad=True,
     )  # fmt: skip
 
 

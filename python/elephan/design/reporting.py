@@ -28,7 +28,7 @@ class Settings(Figure):
     y_label: str
     series: tuple[tuple[str, tuple[float, ...], tuple[float, ...], tuple[str, ...]], ...]
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """One scatter trace for each series, with a text for each point."""
         data = [
             {

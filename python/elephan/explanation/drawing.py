@@ -49,7 +49,7 @@ class FlowFigure(Figure):
     limits: Limits
     overlay: Overlay | None = None
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """Four panels with one x axis, on which the limits are shaded."""
         line = timeline_of(self.connection)
         panels = [

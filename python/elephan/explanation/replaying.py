@@ -173,7 +173,7 @@ class ReplayFigure(Figure):
 
     replay: Replay
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """Three panels with one x axis."""
         name, segments, windows = self.replay.algorithm, self.replay.followed.segments, self.replay.followed.windows
         panels = [

@@ -109,7 +109,7 @@ def write(results: Sequence[PaperResult], folder: Path) -> Scoreboard:
     from elephan.report import pages
 
     board = Scoreboard(list(results), folder / "index.html")
-    pages.write(board.report_path, pages.render("board.html.j2", {}, plotly=False, page=_page(board)))
+    pages.write(board.report_path, pages.render("board.html.j2", {}, page=_page(board)))
     return board
 
 

@@ -42,13 +42,13 @@ def write(result: PaperResult, out: Path) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     stamps.remove(out)
     shown = _shown(result)
-    # A figure is large, so it is drawn for the screen once.
+    # A figure is large, so it is specified once.
+    figures = {one.id: spec for each in shown.values() for one in each if (spec := one.spec())}
     payloads = {
-        "figures-data": {one.id: spec for each in shown.values() for one in each if (spec := one.plotly())},
         "explorer-data": {"colors": COLORS, "runs": [*run_views(experiments, result.runs), *_kernel_views(result)]},
     }
     entries = {name: [_entry(figure, out) for figure in each] for name, each in shown.items()}
-    text = pages.render("paper.html.j2", payloads, plotly=True, runs=result.runs, page=_page(result) | entries)
+    text = pages.render("paper.html.j2", payloads, figures=figures, runs=result.runs, page=_page(result) | entries)
     path = pages.write(out / REPORT, text)
     stamps.put(out, stamp, [REPORT, *(name for each in entries.values() for one in each for name in one["files"])])
     return path

@@ -104,7 +104,7 @@ class LineChart(Figure):
 
     panels: tuple[LinePanel, ...]
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """Scatter traces; a series that is in several panels has one entry in the legend."""
         layout, data = _layout([(panel.title, panel.x_label, panel.y_label) for panel in self.panels]), []
         named: set[str] = set()
@@ -160,7 +160,7 @@ class BarChart(Figure):
 
     panels: tuple[BarPanel, ...]
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """Bar traces; a series that is in several panels has one entry in the legend."""
         layout, data = _layout([(panel.title, "", panel.y_label) for panel in self.panels]), []
         layout["barmode"] = "group"
@@ -196,7 +196,7 @@ class DataTable(Figure):
     groups: tuple[tuple[str, int], ...] = ()
     marks: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """Empty, since a page shows the table as HTML and not as a plot."""
         return {}
 
@@ -298,7 +298,7 @@ class TradeOff(Figure):
     y_label: str
     spots: tuple[Spot, ...]
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """One scatter trace for each point."""
         data = []
         # A name in the right half is written to the left, or a narrow window would cut it off.
@@ -356,7 +356,7 @@ class Ellipses(Figure):
     y_label: str
     blobs: tuple[Blob, ...]
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """Three traces for each series and case: the contour, the points, and the median with its case."""
         series = list(dict.fromkeys(blob.series for blob in self.blobs))
         named: set[str] = set()

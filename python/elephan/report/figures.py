@@ -1,5 +1,5 @@
-"""Figures as data, from one specification: Plotly draws it on the screen, zoomable, and :mod:`elephan.report.printed`
-for print, as PDF and SVG.
+"""Figures as data, from one specification: ``web/src/figures.ts`` draws it on the screen, zoomable, and
+:mod:`elephan.report.printed` for print, as PDF and SVG.
 
 The module depends neither on runs nor on papers. Colors (Okabe and Ito) and patterns distinguish series for readers
 without color vision.
@@ -39,12 +39,13 @@ class Figure(ABC):
     caption: str
 
     @abstractmethod
-    def plotly(self) -> dict[str, Any]:
-        """The specification: ``data`` and ``layout`` for plotly.js, without the page's colors; empty for a table."""
+    def spec(self) -> dict[str, Any]:
+        """The specification: ``data`` and ``layout`` in the form of Plotly's, without the page's colors; empty for a
+        table."""
 
     def draw(self) -> MplFigure:
         """The figure for print."""
-        return drawn(self.plotly())
+        return drawn(self.spec())
 
 
 def stacked(panels: Sequence[tuple[str, str, str]], row_px: int, extra_px: int, columns: int = 1) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def stacked(panels: Sequence[tuple[str, str, str]], row_px: int, extra_px: int, 
             "rangemode": "tozero",
         }  # fmt: skip
         if title:
-            # Plotly interprets some HTML tags in annotations.
+            # The texts of annotations may have tags.
             text = title.replace("&", "&amp;").replace("<", "&lt;")
             layout["annotations"].append({
                 "text": f"<b>{text}</b>", "x": left, "xref": "paper", "xanchor": "left", "y": top, "yref": "paper",
@@ -75,7 +76,7 @@ def stacked(panels: Sequence[tuple[str, str, str]], row_px: int, extra_px: int, 
 
 
 def suffix_of(number: int) -> str:
-    """The suffix of the axes of a panel, from 0: Plotly's first axes have none."""
+    """The suffix of the axes of a panel, from 0: the first axes have none."""
     return str(number + 1) if number else ""
 
 
@@ -141,7 +142,7 @@ class Traces(Figure):
     x_label: str = "time (s)"
     shaded: tuple[float, float, str] | None = None
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """Lines, with one pair of axes for each panel; all x axes zoom together."""
         labels = ["" for _ in self.panels[1:]] + [self.x_label]
         panels = [(panel.title, label, panel.y_label) for panel, label in zip(self.panels, labels, strict=True)]
@@ -243,7 +244,7 @@ class PairBars(Figure):
             position = end + 0.8
         return placed
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """One bar trace for each series, with its pattern."""
         rectangles: dict[str, dict[str, list[Any]]] = {
             name: {"x": [], "y": [], "text": [], "up": [], "down": []} for name in self.series

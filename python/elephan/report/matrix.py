@@ -24,6 +24,7 @@ class Matrix(Figure):
         value_range: the values with the first and the last color.
         row_label: label of the rows.
         column_label: label of the columns.
+        high_is_bad: high values have the warm color, if zero is in the middle.
     """
 
     rows: tuple[str, ...]
@@ -33,15 +34,19 @@ class Matrix(Figure):
     value_range: tuple[float, float]
     row_label: str = ""
     column_label: str = ""
+    high_is_bad: bool = False
 
     @property
     def _shades(self) -> tuple[str, ...]:
         """Colors from the first to the last value; if zero is in the middle of the range, the colors are light at zero
         and darken to both ends."""
         low, high = self.value_range
-        return (COLORS[1], "#f5f5f5", COLORS[0]) if low == -high else ("#f5f5f5", COLORS[0])
+        if low != -high:
+            return ("#f5f5f5", COLORS[0])
+        warm, cold = COLORS[1], COLORS[0]
+        return (cold, "#f5f5f5", warm) if self.high_is_bad else (warm, "#f5f5f5", cold)
 
-    def plotly(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, Any]:
         """A heat map."""
         low, high = self.value_range
         known = [[value if math.isfinite(value) else None for value in row] for row in self.values]

@@ -117,7 +117,7 @@ class Overlay:
         Raises:
             ValueError: ``size`` is not a size.
         """
-        return drawn(self.plotly(), inches(size, self.rows), title=self.title, notebook=notebook)
+        return drawn(self.spec(), inches(size, self.rows), title=self.title, notebook=notebook)
 
     def save(self, path: str | Path, size: str | tuple[float, float] | None = None) -> None:
         """Write a PDF, an SVG or a PNG; the same data give the same bytes. A PDF has TrueType fonts, as journals
@@ -142,8 +142,8 @@ class Overlay:
         with saving(), whole_file(path) as place:
             figure.savefig(place, format=kind[1:], metadata=metadata_of[kind], dpi=200)
 
-    def plotly(self) -> dict[str, Any]:
-        """Data and layout for plotly.js; time axes zoom together, and a name in the legend applies to all panels."""
+    def spec(self) -> dict[str, Any]:
+        """Data and layout; time axes zoom together, and a name in the legend applies to all panels."""
         count = len(self.panels)
         below = ["time (s)" if i + self.columns >= count else "" for i in range(count)]
         panels = [(panel.title, label, panel.y_label) for panel, label in zip(self.panels, below, strict=True)]

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.notebooks import figures
 from elephan.report.figures import Figure, entry
+from elephan.report.printed import Spec, vector
 from elephan.version import __version__
+from elephan.web import page as web
 from elephan.web.living import living
 from elephan.writing import whole_file
 
@@ -26,30 +28,47 @@ Forms = Iterable[tuple[str, Mapping[str, Any]]]
 
 
 def render(
-    template: str, payloads: Mapping[str, Any], *, plotly: bool, runs: Iterable[Run] = (), forms: Forms = (),
-    **values: Any,
+    template: str, payloads: Mapping[str, Any], *, figures: Mapping[str, Spec] | None = None, runs: Iterable[Run] = (),
+    forms: Forms = (), **values: Any,
 ) -> str:  # fmt: skip
     """The HTML of a page; ``payloads`` become JSON that the page's script reads, by element id.
 
-    The reader can repeat, in the page, the runs of ``runs`` that were simulated and those of ``forms``, if they are
-    small enough for a browser.
+    ``figures`` are specifications by the ids of their figures, for a page that has figures. The reader can repeat, in
+    the page, the runs of ``runs`` that were simulated and those of ``forms``, if they are small enough for a browser.
     """
     alive = living([*_simulated(runs), *forms])
-    scripts = [*([_plotly_js()] if plotly else []), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
-    scripts += [alive.script] if alive else []
+    scripts, styles = [], [(TEMPLATES / "style.css").read_text(encoding="utf-8")]
+    if figures is not None:
+        zoomable = web.is_built() and web.has("figures.js")
+        if zoomable:
+            scripts.append(web.built("figures.js").decode())
+            styles.append(web.built("figures.css").decode())
+        else:
+            figures = {name: {"picture": _picture(spec)} for name, spec in figures.items()}
+        payloads = {"figures-data": figures, **payloads}
+    scripts.append((TEMPLATES / "page.js").read_text(encoding="utf-8"))
+    if alive:
+        scripts.append(alive.script)
+        styles.append(alive.style)
+    css = "".join(styles)
     return str(
         _environment()
         .get_template(template)
         .render(
             version=__version__,
-            policy=policy(scripts, runs_here=alive is not None),
+            policy=policy(scripts, css, runs_here=alive is not None),
             living=alive,
-            css=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
+            css=css,
             scripts=scripts,
             payloads={name: embedded(data) for name, data in payloads.items()},
             **values,
         )
     )
+
+
+def _picture(spec: Spec) -> str:
+    """A figure as a picture, for a page of an installation that was built without the page's scripts."""
+    return f"data:image/svg+xml;base64,{b64encode(vector(spec)).decode()}"
 
 
 def markdown(template: str, **values: Any) -> str:
@@ -67,8 +86,8 @@ def report(
         OSError: the folder cannot be written.
     """
     shown = [entry(figure, target.parent if printed else None) for figure in figures]
-    payloads = {"figures-data": {figure.id: figure.plotly() for figure in figures}} if figures else {}
-    text = render(template, payloads, plotly=bool(figures), runs=runs, page={**page, "figures": shown})
+    specs = {figure.id: figure.spec() for figure in figures} or None
+    text = render(template, {}, figures=specs, runs=runs, page={**page, "figures": shown})
     return write(target, text)
 
 
@@ -83,19 +102,20 @@ def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{run.manifest.get('title') or names} ({run.id})", run.scenario.canonical()
 
 
-def policy(scripts: Sequence[str], *, runs_here: bool = False) -> str:
-    """Content-Security-Policy of a page: no requests, and no scripts other than the page's own.
+def policy(scripts: Sequence[str], css: str, *, runs_here: bool = False) -> str:
+    """Content-Security-Policy of a page: no requests, and no scripts and styles other than the page's own.
 
     A page with repeatable runs also allows the engine, in a worker that the page creates.
-
-    Plotly needs style attributes, its own style element, and images in the page to save a figure.
     """
-    hashes = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
     engine = " 'wasm-unsafe-eval' blob:; worker-src blob:" if runs_here else ""
     return (
-        f"default-src 'none'; script-src {hashes}{engine}; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src {_hashes(scripts)}{engine}; style-src {_hashes([css])}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def _hashes(texts: Iterable[str]) -> str:
+    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
 
 
 def embedded(data: Any) -> str:
@@ -113,12 +133,6 @@ def _environment(*, escape: bool = True) -> Any:
     )
     made.filters["figures"] = figures
     return made
-
-
-@lru_cache(maxsize=1)
-def _plotly_js() -> str:
-    """The JavaScript library of Plotly, from the installed package."""
-    return (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
 
 
 def write(path: Path, text: str) -> Path:

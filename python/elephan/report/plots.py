@@ -144,8 +144,7 @@ def write_html(overlay: Overlay, runs: Sequence[Run], path: Path) -> Path:
         "runs": [{"id": run.id, "title": title_of(run)} for run in runs],
         "provenance": facts(runs),
     }
-    payloads = {"figures-data": {overlay.id: overlay.plotly()}}
-    return pages.write(path, pages.render("plot.html.j2", payloads, plotly=True, page=page))
+    return pages.write(path, pages.render("plot.html.j2", {}, figures={overlay.id: overlay.spec()}, page=page))
 
 
 # ---- series ----
@@ -495,7 +494,7 @@ def _single(
         return own.draw((8.0, 3.5) if size is None else size, notebook=True)
     if size is not None:
         raise MetricError("axes have the size of their figure; leave size out, or ax")
-    draw_on(ax, own.plotly())
+    draw_on(ax, own.spec())
     ax.set_title(heading)
     figure = ax.get_figure()
     assert figure is not None

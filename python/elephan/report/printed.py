@@ -1,7 +1,7 @@
-"""Figures for print, drawn by Matplotlib from the same specification that Plotly draws on the screen.
+"""Figures for print, drawn by Matplotlib from the same specification that ``web/src/figures.ts`` draws on the screen.
 
-A specification is the ``data`` and ``layout`` of Plotly, of which this module knows what the figures of this package
-use: scatter, bar and heat map traces, axes with domains, shapes, titles of panels, and legends.
+A specification has the form of Plotly's, ``data`` and ``layout``, of which both drawings know what the figures of this
+package use: scatter, bar and heat map traces, axes with domains, shapes, titles of panels, and legends.
 """
 
 from __future__ import annotations
@@ -49,6 +49,16 @@ def drawn(spec: Spec, size: tuple[float, float] | None = None, *, title: str = "
             figure.suptitle(title, fontsize="medium")
         _legend(figure, axes.values(), spec["data"], width)
     return figure
+
+
+def vector(spec: Spec) -> bytes:
+    """A specification as an SVG."""
+    from io import BytesIO
+
+    out = BytesIO()
+    with saving():
+        drawn(spec).savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
 
 
 def draw_on(ax: Axes, spec: Spec) -> None:

@@ -77,6 +77,9 @@ def _over_time(run: Run) -> Traces:
         windows = tuple(flow_curve(run, name, "cwnd", name, i % 8, BINS) for i, name in enumerate(names))
         rates = tuple(throughput_curve(run, name, name, i % 8) for i, name in enumerate(names))
         of_rates = "Throughput on the wire, in bins of 1 s"
+    trips = () if run.is_crowd else tuple(
+        flow_curve(run, name, "srtt_s", name, i % 8, BINS, 1e3) for i, name in enumerate(names)
+    )  # fmt: skip
     queues = tuple(
         link_curve(run, name, "queue_mean", name, (len(names) + i) % 8, BINS)
         for i, name in enumerate(recorded_links(run))
@@ -85,11 +88,13 @@ def _over_time(run: Run) -> Traces:
     if names:
         panels.append(Panel("Congestion window", "cwnd (segments)", windows))
         panels.append(Panel(of_rates, "Mbit/s", rates))
+    if any(value is not None for curve in trips for value in curve.values):
+        panels.append(Panel("Smoothed round-trip time", "ms", trips))
     if queues:
         panels.append(Panel("Queue, mean of each interval", "packets", queues))
     return Traces(
         "time",
-        "Windows, rates and queues",
+        "Windows, rates, round trips and queues" if trips else "Windows, rates and queues",
         "The gray part is measured. Drag to zoom, double-click to go back.",
         tuple(panels),
         shaded=(*measure_window(run), "measured"),

@@ -18,15 +18,17 @@ FULL_BINS = 4000
 """Number of bins of a curve in a figure, enough to show each sample of a run of 500 s sampled every 100 ms."""
 
 
-def flow_curve(run: Run, flow: str, column: str, name: str, color: int, bins: int = FULL_BINS) -> Curve:
-    """A column of ``samples`` at the sample period, from the flow's start to the end of the run."""
+def flow_curve(
+    run: Run, flow: str, column: str, name: str, color: int, bins: int = FULL_BINS, scale: float = 1.0
+) -> Curve:
+    """A column of ``samples`` at the sample period, times a scale, from the flow's start to the end of the run."""
     import numpy as np
 
     from elephan.metrics.reading import duration_s, flow_series, start_s
 
     times, values = flow_series(run, flow, column, (0.0, duration_s(run)))
     there = times >= start_s(run, flow)
-    return _curve(run, times, np.where(there, values, np.nan), name, color, bins)
+    return _curve(run, times, np.where(there, values * scale, np.nan), name, color, bins)
 
 
 def link_curve(run: Run, link: str, column: str, name: str, color: int, bins: int = FULL_BINS) -> Curve:

@@ -14,7 +14,7 @@ from typing import Any
 from elephan.report import pages
 
 NAME = "made-from.json"
-_LIBRARIES = ("jinja2", "matplotlib", "numpy", "plotly")
+_LIBRARIES = ("jinja2", "matplotlib", "numpy")
 _COMPILED = {".pyc", ".so", ""}
 """Suffixes of files that the digest excludes: compiled files do not affect the drawing, and each run states its engine
 version."""

@@ -152,7 +152,7 @@ def plot(
         MetricError, ScenarioError: the errors of :func:`figure`.
     """
     shown = figure(sweep, metric, x, kind, window)
-    spec = shown.plotly()
+    spec = shown.spec()
     if ax is None:
         made = drawn(spec, size or SIZE_IN, notebook=True)
         ax = made.axes[0]

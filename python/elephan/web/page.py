@@ -140,6 +140,11 @@ def is_built() -> bool:
     return parts.build_page(BUILT / ENGINE)
 
 
+def has(name: str) -> bool:
+    """True if a file was built by ``make web``; an older build may lack it."""
+    return (BUILT / name).is_file()
+
+
 def embedded(value: Any) -> str:
     """Data as JSON that is safe inside a script element."""
     return inside_script(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))

@@ -1,36 +1,18 @@
 "use strict";
-// Figures are drawn when they come into view, so that a page with many of them opens at once.
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const config = { responsive: true, displaylogo: false, toImageButtonOptions: { format: "svg" } };
-
-function themed(layout) {
-  const out = structuredClone(layout);
-  Object.assign(out, {
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { color: style("--ink"), family: "system-ui, sans-serif", size: 12 },
-    margin: { l: 64, r: 16, t: 48, b: 56 }, hovermode: "closest",
-    legend: { orientation: "h", y: -0.14, yanchor: "top", ...(layout.legend || {}) },
-    modebar: { bgcolor: "rgba(0,0,0,0)", color: style("--quiet"), activecolor: style("--ink") },
-    ...(layout.margin ? { margin: layout.margin } : {}),
-  });
-  for (const key of Object.keys(out)) {
-    if (/^[xy]axis\d*$/.test(key)) {
-      out[key] = { gridcolor: style("--line"), zerolinecolor: style("--line"), linecolor: style("--quiet"), ...out[key] };
-    }
-  }
-  return out;
+// Figures in view are drawn at once, and others when they come into view, so that a page with many of them opens fast.
+function data(id) {
+  const node = document.getElementById(id);
+  return node ? JSON.parse(node.textContent) : null;
 }
 
 const drawn = new Map();
 function draw(node, figure) {
   drawn.set(node, figure);
-  Plotly.react(node, figure.data, themed(figure.layout), config);
+  if (figure.picture) node.replaceChildren(Object.assign(new Image(), { src: figure.picture, alt: "" }));
+  else if (window.elephanFigures) window.elephanFigures.draw(node, figure);
+  else node.textContent = "This page was written without the script that draws it (make web).";
 }
-
-function data(id) {
-  const node = document.getElementById(id);
-  return node ? JSON.parse(node.textContent) : null;
-}
+const again = () => drawn.forEach((figure, node) => draw(node, figure));
 
 const figures = data("figures-data") || {};
 const watcher = new IntersectionObserver((entries) => {
@@ -41,14 +23,29 @@ const watcher = new IntersectionObserver((entries) => {
     }
   }
 }, { rootMargin: "400px" });
-document.querySelectorAll("[data-figure]").forEach((node) => watcher.observe(node));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  drawn.forEach((figure, node) => draw(node, figure));
+document.querySelectorAll("[data-figure]").forEach((node) => {
+  const { top, width } = node.getBoundingClientRect();
+  if (width > 0 && top < innerHeight + 400) draw(node, figures[node.dataset.figure]);
+  else watcher.observe(node);
 });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+// Paper is white, whatever the screen is.
 addEventListener("beforeprint", () => {
-  document.querySelectorAll("[data-figure]").forEach((node) => {
-    if (!drawn.has(node)) draw(node, figures[node.dataset.figure]);
+  document.documentElement.dataset.theme = "light";
+  document.querySelectorAll(".fold:not([open])").forEach((node) => {
+    node.dataset.folded = "";
+    node.open = true;
   });
+  document.querySelectorAll("[data-figure]").forEach((node) => drawn.set(node, figures[node.dataset.figure]));
+  again();
+});
+addEventListener("afterprint", () => {
+  delete document.documentElement.dataset.theme;
+  document.querySelectorAll("[data-folded]").forEach((node) => {
+    delete node.dataset.folded;
+    node.open = false;
+  });
+  again();
 });
 
 // The table of claims: rows are shown that match every filter.
@@ -85,13 +82,13 @@ if (explorer) {
     if (!run) return;
     const line = (curve, axis) => ({
       type: "scatter", mode: "lines", name: curve.name, x0: curve.start, dx: curve.step, y: curve.values,
-      line: { width: 1.2, color: explorer.colors[curve.color] }, yaxis: axis,
+      line: { width: 1.2, color: explorer.colors[curve.color] }, xaxis: `x${axis}`, yaxis: `y${axis}`,
     });
     draw(target, {
-      data: [...run.windows.map((curve) => line(curve, "y")), ...run.queue.map((curve) => line(curve, "y2"))],
+      data: [...run.windows.map((curve) => line(curve, "")), ...run.queue.map((curve) => line(curve, "2"))],
       layout: {
-        height: 520, title: { text: run.title, font: { size: 14 } },
-        xaxis: { title: { text: "time (s)" }, anchor: "y2" },
+        height: 520, title: { text: run.title },
+        xaxis: { domain: [0, 1] }, xaxis2: { domain: [0, 1], matches: "x", title: { text: "time (s)" } },
         yaxis: { title: { text: "cwnd (segments)" }, domain: [0.42, 1], rangemode: "tozero" },
         yaxis2: { title: { text: "queue (packets)" }, domain: [0, 0.34], rangemode: "tozero" },
       },
