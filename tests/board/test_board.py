@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests import scripts
 
 from elephan.board import Board, BoardError, Row, again, collect, site
 from elephan.board.rows import rows
@@ -17,6 +19,7 @@ from elephan.cli import reproduce
 from elephan.runs import Store
 
 ROOT = Path(__file__).resolve().parents[2]
+board_facts = scripts.load("benches/board_facts.py")
 SUITE = """
 id = "tiny"
 title = "a tiny suite"
@@ -192,3 +195,17 @@ def test_the_rows_of_the_project_are_right() -> None:
     assert found
     for row in found:
         row.check()
+
+
+def test_the_facts_are_those_that_are_stored() -> None:
+    stored = json.loads((ROOT / "board" / "facts.json").read_text(encoding="utf-8"))
+    assert stored == board_facts.facts(), "run: python benches/board_facts.py"
+    assert {one["name"] for one in stored["algorithms"]} >= {"reno", "cubic", "bbr3"}
+    assert [one["id"] for one in stored["papers"]] == ["weigle2006", "hcc2011", "leith2008", "katto2008", "ha2006"]
+
+
+def test_the_front_page_has_agreement_speed_and_papers(folder: Path, tmp_path: Path) -> None:
+    front = site.write(Board.read(folder), tmp_path, site.Around(facts=board_facts.facts()))
+    text = front.read_text(encoding="utf-8")
+    assert '<th scope="row">katto2008</th><td class="num">107</td>' in text
+    assert re.search(r'<th scope="row">cubic</th><td class="num">\d+ of \d+</td><td>\d+ same, \d+ open', text)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests import scripts
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CAST = DOCS / "tour.cast"
@@ -16,12 +15,7 @@ CAST = DOCS / "tour.cast"
 
 @pytest.fixture(scope="module")
 def tour() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tour", DOCS / "tour.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["tour"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return scripts.load("docs/tour.py")
 
 
 def test_the_recording_is_an_asciicast_with_the_commands_of_the_tour(tour: ModuleType) -> None:

@@ -72,7 +72,7 @@ def site_command(out: Path, folder: Path) -> None:
     """Write the site."""
     board, before = Board.read(folder), folder / "before.parquet"
     defects = tomllib.loads(_text(folder / "defects.toml"))
-    facts = json.loads(_text(folder / "facts.json") or "[]")
+    facts = json.loads(_text(folder / "facts.json") or "{}")
     around = site.Around(
         pl.read_parquet(before) if before.exists() else None, facts,
         [(one["title"], one["text"]) for one in defects.get("defect", ())], rows.rows(folder),

@@ -35,13 +35,14 @@ class Around:
 
     Attributes:
         before: the verdicts of the issue before; ``None`` for the first one.
-        facts: other results, as rows of title, text and link.
+        facts: other results: ``facts`` (rows of title, text and command), ``papers`` (claims that hold) and
+            ``algorithms`` (agreement with Linux and ns-2, and speed); each may be missing.
         defects: known defects, as pairs of title and text.
         rows: the rows that somebody added.
     """
 
     before: pl.DataFrame | None = None
-    facts: Sequence[Mapping[str, str]] = ()
+    facts: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     defects: Sequence[tuple[str, str]] = ()
     rows: Sequence[Row] = field(default_factory=list)
 
@@ -97,7 +98,9 @@ def _write_front(board: Board, out: Path, around: Around) -> Path:
         matrix.append({"name": name, "title": titles.get(name.partition(":")[0], ""), "cells": cells})
     page = {
         "date": board.date, "suites": [(suite, _title(suite)) for suite in suites],
-        "matrix": sorted(matrix, key=lambda row: str(row["name"])), "facts": around.facts, "defects": around.defects,
+        "matrix": sorted(matrix, key=lambda row: str(row["name"])), "facts": around.facts.get("facts", ()),
+        "papers": around.facts.get("papers", ()), "known": around.facts.get("algorithms", ()),
+        "defects": around.defects,
         "changes": list(changes(around.before, board.verdicts)), "first": around.before is None,
         "runs": len(board.runs), "verdicts": len(board.verdicts),
         "added": [
