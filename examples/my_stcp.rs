@@ -78,6 +78,12 @@ impl MyStcp {
     }
 }
 
+impl Default for MyStcp {
+    fn default() -> Self {
+        Self::new(Parameters::default())
+    }
+}
+
 impl Observe for MyStcp {}
 
 impl Algorithm for MyStcp {

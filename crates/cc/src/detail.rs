@@ -25,6 +25,23 @@ pub enum Detail<'a> {
     Restart(&'a Restart),
 }
 
+impl Detail<'_> {
+    /// Time of the event, s, if this is its time; `name` is that of the detail.
+    #[must_use]
+    pub fn time(self, name: &str) -> Option<f64> {
+        match self {
+            Self::Number(now) => (name == "now").then_some(now),
+            Self::Count(_) => None,
+            Self::Start(start) => Some(start.now),
+            Self::Ack(ack) => Some(ack.now),
+            Self::Signal(signal) => Some(signal.now),
+            Self::Sent(sent) => Some(sent.now),
+            Self::Lost(lost) => Some(lost.now),
+            Self::Restart(restart) => Some(restart.now),
+        }
+    }
+}
+
 impl From<&f64> for Detail<'_> {
     fn from(number: &f64) -> Self {
         Self::Number(*number)

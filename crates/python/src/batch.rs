@@ -1,13 +1,17 @@
 //! Many runs of which only metrics are wanted: threads of their own run them, without the interpreter.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use elephan_cc::Controller;
 use elephan_metrics::{Ask, Data, Metric, MetricError, Scope, Value, impossible_numbers, metric, recorded_links};
-use elephan_sim::algorithms::controllers;
+use elephan_native::load;
+use elephan_sim::algorithms::controller;
 use elephan_sim::engine::{Supervisor, preferred_slice};
+use elephan_sim::spec::FlowSpec;
 use elephan_sim::{Engine, RunError, Spec};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -31,6 +35,12 @@ type Failed = (&'static str, String);
 /// A finished run: its number, the engine's time in s, and its numbers or the reason of its failure.
 type Done = (u64, f64, Result<Vec<Entry>, Failed>);
 
+/// A run to make: its number, its canonical scenario, and the libraries of a user's algorithms by the flow's index, or by
+/// the number of flows plus the source's position.
+type Work = (u64, String, Libraries);
+
+type Libraries = BTreeMap<usize, PathBuf>;
+
 /// Limit on the memory of all runs together, shared as in `backends/memory.py`.
 struct Memory {
     limit: u64,
@@ -42,7 +52,7 @@ struct Memory {
 /// Work and results of the threads.
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<(u64, String)>,
+    waiting: VecDeque<Work>,
     done: VecDeque<Done>,
     stopped: bool,
     /// Memory reserved by runs, bytes.
@@ -82,9 +92,11 @@ impl Batch {
         Ok(Self { shared, threads: Mutex::new(threads) })
     }
 
-    /// Hands over a run.
-    fn submit(&self, number: u64, spec_json: String) {
-        self.shared.lock().waiting.push_back((number, spec_json));
+    /// Hands over a run, with the libraries of a user's algorithms by the flow's index, or by the number of flows plus the
+    /// source's position.
+    #[pyo3(signature = (number, spec_json, libraries=Libraries::new()))]
+    fn submit(&self, number: u64, spec_json: String, libraries: Libraries) {
+        self.shared.lock().waiting.push_back((number, spec_json, libraries));
         self.shared.changed.notify_one();
     }
 
@@ -148,10 +160,10 @@ impl Shared {
 
     /// A thread: runs until the batch is stopped.
     fn serve(&self) {
-        while let Some((number, spec_json)) = self.next() {
+        while let Some((number, spec_json, libraries)) = self.next() {
             let begun = Instant::now();
             let mut engine_s = 0.0;
-            let found = guarded(|| self.run(&spec_json, &mut engine_s))
+            let found = guarded(|| self.run(&spec_json, &libraries, &mut engine_s))
                 .unwrap_or_else(|Defect { message, place }| Err(("defect", format!("{message} ({place})"))));
             let seconds = if found.is_ok() { engine_s } else { begun.elapsed().as_secs_f64() };
             self.lock().done.push_back((number, seconds, found));
@@ -159,7 +171,7 @@ impl Shared {
         }
     }
 
-    fn next(&self) -> Option<(u64, String)> {
+    fn next(&self) -> Option<Work> {
         let mut state = self.lock();
         loop {
             if state.stopped {
@@ -174,7 +186,7 @@ impl Shared {
 
     /// The numbers of a run within a share of the memory; if the share is not enough, the run is repeated alone with all
     /// of the memory.
-    fn run(&self, spec_json: &str, engine_s: &mut f64) -> Result<Vec<Entry>, Failed> {
+    fn run(&self, spec_json: &str, libraries: &Libraries, engine_s: &mut f64) -> Result<Vec<Entry>, Failed> {
         let spec = Spec::from_json(spec_json).map_err(|error| ("scenario", error.to_string()))?;
         let certain = spec.memory_bytes() + ledger::KEPT_BYTES;
         if certain > self.memory.limit {
@@ -182,7 +194,7 @@ impl Shared {
         }
         for alone in [false, true] {
             let share = self.reserve(certain, alone)?;
-            let found = self.run_within(&spec, share, engine_s);
+            let found = self.run_within(&spec, libraries, share, engine_s);
             self.lock().taken -= share;
             self.changed.notify_all();
             match found {
@@ -208,17 +220,30 @@ impl Shared {
         Ok(wanted)
     }
 
-    fn run_within(&self, spec: &Spec, share: u64, engine_s: &mut f64) -> Result<Vec<Entry>, Failed> {
+    fn run_within(
+        &self,
+        spec: &Spec,
+        libraries: &Libraries,
+        share: u64,
+        engine_s: &mut f64,
+    ) -> Result<Vec<Entry>, Failed> {
         let bound = MemoryBound::new(share);
         let room = share - spec.bytes_besides_transfers().min(share);
         let begun = Instant::now();
         let stopped = || self.lock().stopped;
         let go_on = || if stopped() { Err(RunError::Cancelled(0.0)) } else { Ok(()) };
-        let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), controllers(), go_on).map_err(told)?;
-        let mut limits = Limits { bound: &bound, stopped, pace: Pace::new(), full: false };
+        let failure: Failure = Failure::default();
+        let mut own = loaded(libraries, &failure)?;
+        let make = |index: usize, flow: &FlowSpec| own.remove(&index).map_or_else(|| controller(index, flow), Ok);
+        let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), make, go_on).map_err(told)?;
+        let over = || stopped() || failure.get().is_some();
+        let mut limits = Limits { bound: &bound, stopped: over, pace: Pace::new(), full: false };
         let outcome = engine.limit_memory(room).run_reporting(&mut limits);
         if limits.full {
             return Err(("memory", format!("memory: the run took more than {} MiB", bound.limit_mib())));
+        }
+        if let Some(text) = failure.get() {
+            return Err(("algorithm", text.clone()));
         }
         let outcome = outcome.map_err(told)?;
         *engine_s = begun.elapsed().as_secs_f64();
@@ -233,6 +258,24 @@ impl Shared {
         }
         Ok(entries)
     }
+}
+
+/// The first failure of a user's algorithm in a run, as a JSON list: the flow's index, the callback, the time in s, and
+/// the reason.
+type Failure = Arc<OnceLock<String>>;
+
+/// The algorithms of libraries.
+fn loaded(libraries: &Libraries, failure: &Failure) -> Result<BTreeMap<usize, Controller>, Failed> {
+    let one = |(&index, path): (&usize, &PathBuf)| {
+        let failure = failure.clone();
+        let report = move |callback, now, why| {
+            // Only the first failure counts; no callback is called after it.
+            let _ = failure.set(serde_json::json!([index, callback, now, why]).to_string());
+        };
+        let made = load(path, Arc::new(report)).map_err(|error| ("scenario", error.to_string()))?;
+        Ok((index, Controller::Custom(Box::new(made))))
+    };
+    libraries.iter().map(one).collect()
 }
 
 /// The limits of a run of a batch: its memory, and the end of the batch.

@@ -126,20 +126,6 @@ pub fn told<'py>(py: Python<'py>, detail: Detail<'_>) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// Time of an event of which `detail` is known under `name`, s.
-pub fn time_of(name: &str, detail: Detail<'_>) -> Option<f64> {
-    match detail {
-        Detail::Number(now) => (name == "now").then_some(now),
-        Detail::Count(_) => None,
-        Detail::Start(start) => Some(start.now),
-        Detail::Ack(ack) => Some(ack.now),
-        Detail::Signal(signal) => Some(signal.now),
-        Detail::Sent(sent) => Some(sent.now),
-        Detail::Lost(lost) => Some(lost.now),
-        Detail::Restart(restart) => Some(restart.now),
-    }
-}
-
 /// A field in Python's notation.
 fn written<'py, T: IntoPyObject<'py>>(py: Python<'py>, name: &str, value: T) -> PyResult<String> {
     let value = value.into_bound_py_any(py)?;

@@ -9,6 +9,7 @@ mod describe;
 mod environments;
 mod exceptions;
 mod ledger;
+mod native;
 mod numbers;
 mod own;
 mod pace;
@@ -19,7 +20,7 @@ mod saved;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use elephan_cc::Controller;
+use elephan_cc::{Algorithm, Controller};
 use elephan_sim::algorithms::{check_algorithms, controller, controllers};
 use elephan_sim::crowd::{QUANTILES, Spread};
 use elephan_sim::engine::{Supervisor, preferred_slice};
@@ -43,7 +44,7 @@ static ALLOCATOR: ledger::Counting = ledger::Counting;
 /// Interval of the progress callback, wall time.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
-/// Python algorithms of a run by the index of their flow, and functions that make them for a source's transfers by the
+/// A user's algorithms of a run by the index of their flow, and functions that make them for a source's transfers by the
 /// number of flows plus the source's position.
 type Objects = BTreeMap<usize, Py<PyAny>>;
 
@@ -194,27 +195,39 @@ impl<F: Fn() -> bool> Supervisor for Checks<'_, '_, F> {
     }
 }
 
-/// Runs with algorithms written in Python. The thread stays attached to the interpreter for the whole run: with Reno in
-/// Python an ACK then takes 380 ns of CPU time, and 450 ns if each callback attaches anew. Attaching anew had no
+/// Runs with a user's algorithms. With one in Python, the thread stays attached to the interpreter for the whole run: with
+/// Reno in Python an ACK then takes 380 ns of CPU time, and 450 ns if each callback attaches anew. Attaching anew had no
 /// measurable advantage for several simultaneous runs, since nearly all of the time is the interpreter's. Other threads
 /// run inside the callbacks, where the interpreter switches threads every few milliseconds.
 fn simulate_own(py: Python<'_>, spec: &Spec, objects: &Objects, watch: &mut Watch<'_>, room: u64) -> PyResult<Outcome> {
     let failure = Failure::default();
-    let mut own = BTreeMap::new();
+    let mut own: BTreeMap<usize, Box<dyn Algorithm + Send>> = BTreeMap::new();
     let flows: usize = spec.flows.iter().map(|flow| flow.count as usize).sum();
+    let mut is_python = false;
     for (&index, given) in objects {
-        let make = if index < flows { Own::new } else { Own::of_source };
-        own.insert(index, make(given.bind(py), index, failure.clone())?);
+        let (given, is_source) = (given.bind(py), index >= flows);
+        let made: Box<dyn Algorithm + Send> = match native::library(given, is_source)? {
+            Some(path) => Box::new(native::make(&path, index, failure.clone())?),
+            None => {
+                is_python = true;
+                let make = if is_source { Own::of_source } else { Own::new };
+                Box::new(make(given, index, failure.clone())?)
+            }
+        };
+        own.insert(index, made);
     }
-    let make = |index: usize, flow: &elephan_sim::spec::FlowSpec| match own.remove(&index) {
-        Some(own) => Ok(Controller::Custom(Box::new(own))),
-        None => controller(index, flow),
+    let mut run = || {
+        let make = |index: usize, flow: &elephan_sim::spec::FlowSpec| match own.remove(&index) {
+            Some(own) => Ok(Controller::Custom(own)),
+            None => controller(index, flow),
+        };
+        let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), make, || watch.layout())
+            .map_err(|error| watch.raise(error))?
+            .reporting_every(1)
+            .limit_memory(room);
+        simulate(engine, watch, || failure.get().is_some())
     };
-    let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), make, || watch.layout())
-        .map_err(|error| watch.raise(error))?
-        .reporting_every(1)
-        .limit_memory(room);
-    let outcome = simulate(engine, watch, || failure.get().is_some());
+    let outcome = if is_python { run() } else { py.detach(run) };
     let Some(raised) = failure.get() else { return outcome };
     let error = raised.error.clone_ref(py);
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {
@@ -342,6 +355,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(own::events, module)?)?;
+    module.add_function(wrap_pyfunction!(native::check_library, module)?)?;
+    module.add_function(wrap_pyfunction!(native::built_from, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::jain_index, module)?)?;
     module.add_function(wrap_pyfunction!(saved::parquet, module)?)?;

@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::callbacks::{PyAck, time_of, told};
+use crate::callbacks::{PyAck, told};
 
 /// An event: its callback, the pattern of its variant in Rust up to the details, and the details with their types.
 type Described = (&'static str, String, Vec<(&'static str, &'static str)>);
@@ -235,7 +235,7 @@ impl Algorithm for Own {
     fn on_event(&mut self, event: &Event) {
         let mut details = Vec::new();
         event.details(&mut |name, detail| details.push((name, detail)));
-        let now = details.iter().find_map(|&(name, detail)| time_of(name, detail)).unwrap_or(self.now);
+        let now = details.iter().find_map(|&(name, detail)| detail.time(name)).unwrap_or(self.now);
         self.call(event.callback(), now, |o| {
             let arguments = details.iter().map(|(_, detail)| told(o.py(), *detail)).collect::<PyResult<Vec<_>>>()?;
             let callback = PyString::intern(o.py(), event.callback());

@@ -69,8 +69,10 @@ def unknown_fields(form: FlowSpec | LinkSpec, known: Set[str]) -> list[str]:
 
 
 def language(flow: FlowSpec) -> str:
-    """Language of a user's own algorithm of a flow: Python or C."""
-    return "C for a Linux kernel" if flow.algorithm.endswith(".c") else "Python"
+    """Language of a user's own algorithm of a flow: Python, Rust or C."""
+    if flow.algorithm.endswith(".c"):
+        return "C for a Linux kernel"
+    return "Rust" if flow.algorithm.endswith((".rs", ".so", ".dylib")) else "Python"
 
 
 def runner(flow: FlowSpec) -> str:

@@ -136,6 +136,26 @@ def own_objects(scenario: Scenario) -> dict[int, Algorithm | Callable[[], Algori
     return made
 
 
+def libraries_of(scenario: Scenario) -> dict[int, str] | None:
+    """Libraries of a scenario's own algorithms, numbered as in :func:`own_objects`; ``None`` if one is in Python."""
+    found: dict[int, str] = {}
+    first = 0
+    for flow in scenario.flow:
+        if own.pinned(flow.algorithm):
+            path = own.library(flow.algorithm)
+            if path is None:
+                return None
+            found |= {first + k: path for k in range(flow.count)}
+        first += flow.count
+    for i, source in enumerate(scenario.traffic):
+        if own.pinned(source.algorithm):
+            path = own.library(source.algorithm)
+            if path is None:
+                return None
+            found[first + i] = path
+    return found
+
+
 @lru_cache(maxsize=1)
 def _build() -> str:
     """First digits of the SHA-256 of the compiled engine. The digits identify an engine's results, even if the version

@@ -53,9 +53,10 @@ def command(
 ) -> int:
     """Score a candidate against CUBIC on 24 paths: above 0 is better than CUBIC.
 
-    A candidate is a built-in algorithm, a file with a class, mine.py:Mine, or C for a Linux kernel, tcp_mine.c. A class
-    runs in processes of its own, without network and with limits, and C in a guest, which restricts nothing. A failure
-    has the worst score, -40, its reason, and the exit status 1.
+    A candidate is a built-in algorithm, a file with a class, mine.py:Mine, a file in Rust, mine.rs, or a crate's
+    folder, or C for a Linux kernel, tcp_mine.c. Python and Rust run in processes of their own, without network and with
+    limits, and C in a guest, which restricts nothing. A failure has the worst score, -40, its reason, and the exit
+    status 1.
     """
     from elephan import design
 

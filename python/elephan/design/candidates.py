@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elephan.design import contained, reviewed, trials
+from elephan.design import contained, reviewed, reviewed_rust, trials
 from elephan.design.trials import Measured, Parameters, Trial, TrialError
 from elephan.runs.provenance import cores
-from elephan.scenario import ScenarioError, own, reading
+from elephan.scenario import ScenarioError, own, reading, rust_files
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.words import hint
 
@@ -28,7 +28,7 @@ class Candidate:
 
     Attributes:
         name: what the user wrote.
-        spec: name in a scenario; of a file its path and its class.
+        spec: name in a scenario; of a file its path and its class, of Rust the compiled library.
         parameters: parameters of the algorithm.
         modules: modules that a file imports.
         limits: restrictions that held in its runs, by name.
@@ -77,7 +77,7 @@ class Candidate:
 
 
 def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
-    """The candidate of a name: a built-in algorithm, ``mine.py``, ``mine.py:Mine``, or ``tcp_mine.c``.
+    """The candidate of a name: a built-in algorithm, ``mine.py:Mine``, ``mine.rs``, a crate, or ``tcp_mine.c``.
 
     Raises:
         ScenarioError: there is no such algorithm or file.
@@ -91,11 +91,13 @@ def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
         return Candidate(name, name, given)
     if name.endswith(_C):
         return _in_c(name, given)
+    if rust_files.names(name):
+        return _in_rust(name, given)
     file, _, cls = name.partition(".py:")
     path = Path(f"{file}.py" if cls else name)
     if path.suffix != ".py":
         raise ScenarioError(
-            f"'{name}' is neither a Python file nor C; write for example ./mine.py:Mine", source="score"
+            f"'{name}' is neither Python nor Rust nor C; write for example ./mine.py:Mine", source="score"
         )
     try:
         text = reading.read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
@@ -109,6 +111,27 @@ def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
     except reviewed.ReviewError as error:
         raise CandidateError(str(error)) from None
     return Candidate(name, f"{path.absolute()}:{cls}", given, modules)
+
+
+def _in_rust(name: str, parameters: Parameters) -> Candidate:
+    """A candidate in Rust, reviewed before it is compiled, since a compiler reads files; a library has no text."""
+    try:
+        file = rust_files.read(Path(name))
+    except ScenarioError as error:
+        if not Path(name).exists():
+            raise ScenarioError(error.message, source="score") from None
+        raise CandidateError(error.message) from None
+    if parameters:
+        message = f"not a parameter of {file.label}; it has none"
+        raise ScenarioError(message, path=next(iter(parameters)), source="score")
+    try:
+        reviewed_rust.review(file)
+        library = rust_files.library(file)
+    except reviewed.ReviewError as error:
+        raise CandidateError(str(error)) from None
+    except ScenarioError as error:
+        raise CandidateError(error.message) from None
+    return Candidate(name, str(library), {})
 
 
 def _in_c(name: str, parameters: Parameters) -> Candidate:

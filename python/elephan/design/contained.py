@@ -1,7 +1,7 @@
 """Trials of a stranger's algorithm, in restricted processes of their own.
 
-Each core has one process with its share of the trials. A process is ended at its limits and with this one, together
-with whatever it may have started.
+Each core has one process with its share of the trials; an algorithm in Rust has one process, with a thread for each
+core. A process is ended at its limits and with this one, together with whatever it may have started.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from elephan.design.trials import Measured, Parameters, Trial
+from elephan.scenario import rust_files
 
 MEMORY_BYTES = 2 << 30
 """Memory that a process may take beyond what the interpreter and the engine have."""
@@ -69,10 +70,10 @@ def run(
     A trial that comes twice has to give the same numbers twice.
 
     Args:
-        spec: file and class.
+        spec: file and class, or a library.
         parameters: parameters of the class.
         groups: trials; a failure in a group ends the rest.
-        jobs: number of processes.
+        jobs: number of simultaneous trials.
         wall_s: time for all of it.
         modules: modules that the candidate imports.
         memory_bytes: memory of each process.
@@ -82,16 +83,17 @@ def run(
         OSError: the file cannot be read.
     """
     outcome = Outcome()
+    threads, jobs = (jobs, 1) if rust_files.names(spec) else (1, jobs)
     shares = [[list(group[i::jobs]) for group in groups] for i in range(jobs)]
     shares = [share for share in shares if any(share)] or shares[:1]
-    path, _, name = spec.rpartition(":")
+    path, colon, name = (spec, "", "") if rust_files.names(spec) else spec.rpartition(":")
     with tempfile.TemporaryDirectory(prefix="elephan-candidate-") as folder:
         # Two copies are two modules, so two flows of the candidate share no state.
         copies = [_copy(Path(path), Path(folder) / number) for number in ("1", "2")]
         request = {
-            "spec": f"{copies[0]}:{name}", "peer": f"{copies[1]}:{name}", "folder": folder,
+            "spec": f"{copies[0]}{colon}{name}", "peer": f"{copies[1]}{colon}{name}", "folder": folder,
             "parameters": dict(parameters), "modules": list(modules), "memory_bytes": memory_bytes,
-            "processor_s": int(wall_s) + 2,
+            "processor_s": threads * int(wall_s) + 2, "threads": threads,
         }  # fmt: skip
         try:
             with _processes(request, shares) as processes:

@@ -90,7 +90,8 @@ def score(
     """Score a candidate against CUBIC, on the same paths with the same seeds.
 
     Args:
-        name: a built-in algorithm, or a file with a class, ``mine.py:Mine``; the class may be left out if there is one.
+        name: a built-in algorithm, a file with a class, ``mine.py:Mine``, whose class may be left out if there is one,
+            ``mine.rs``, a crate's folder, or ``tcp_mine.c``.
         stage: ``"loads"``, ``"quick"`` or ``"full"``, which includes those before.
         parameters: parameters of the algorithm.
         prefer: weights of the objective, as in a comparison.

@@ -50,7 +50,7 @@ def main() -> None:
     for group in request["groups"]:
         wanted = [Trial(**{**trial, "place": Place(**trial["place"])}) for trial in group]
         try:
-            found = trials.measure(spec, request["parameters"], wanted, peer=peer, jobs=1)
+            found = trials.measure(spec, request["parameters"], wanted, peer=peer, jobs=request["threads"])
         except (TrialError, ScenarioError) as error:
             answer({"failure": str(error)})
             return

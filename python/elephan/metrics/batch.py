@@ -6,6 +6,7 @@ equals that of :func:`elephan.run`, bit for bit.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from elephan.algorithm import AlgorithmError
 from elephan.backends import get as get_backend
 from elephan.backends.memory import HEADROOM, MemoryPool, needs_more, outgrown
+from elephan.backends.sim import libraries_of
 from elephan.metrics.errors import MetricError
 from elephan.metrics.reading import recorded_links
 from elephan.metrics.registry import Metric, get
@@ -195,6 +198,7 @@ class _Batch:
 
     def _begin(self, threads: Any, number: int, point: _Point) -> None:
         """Hand a run to the engine's threads; run it here if its algorithm is written in Python."""
+        libraries: dict[int, str] = {}
         try:
             form = self._template.filled(point.changes)
             if form is None:
@@ -202,14 +206,17 @@ class _Batch:
                 self._backend.check(stated)
                 flows = [flow.algorithm for flow in stated.flow]
                 if any(map(pinned, [*flows, *(source.algorithm for source in stated.traffic)])):
-                    self._run_here(self._template.stated(point.changes), point)
-                    return
+                    found = libraries_of(stated)
+                    if found is None:
+                        self._run_here(self._template.stated(point.changes), point)
+                        return
+                    libraries = found
                 form = stated.canonical()
         except ScenarioError as error:
             point.failed = str(error)
             self._finished += 1
             return
-        threads.submit(number, _encode(form | {"seed": point.seed}).decode())
+        threads.submit(number, _encode(form | {"seed": point.seed}).decode(), libraries)
         self._waiting += 1
 
     def _run_here(self, scenario: Scenario, point: _Point) -> None:
@@ -256,6 +263,11 @@ class _Batch:
             return str(needs_more(int(text) << 20, self._memory))
         if kind == "memory":
             return str(outgrown(text, self._memory))
+        if kind == "algorithm":
+            flow, callback, time_s, why = json.loads(text)
+            stated = self._template.stated(point.changes)
+            name = [*stated.flow_names, *stated.sources][flow]
+            return str(AlgorithmError(name, callback, time_s, f"RuntimeError: {why}", ""))
         if kind == "scenario":
             try:
                 self._template.stated(point.changes)

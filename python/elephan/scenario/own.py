@@ -1,9 +1,9 @@
 """User-defined algorithms: their names in a scenario, their sources and their descriptions.
 
-A user gives ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, the class itself, or
-``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario stores the *pinned* name, ``/home/me/mine.py:Mine@``
-with the SHA-256 of the source. A pinned class never changes: a loaded class is used until the process ends, and a file
-that has changed since it was pinned is an error.
+A user gives ``./mine.py:Mine``, the name of an entry point of the group ``elephan.algorithms``, the class itself,
+``./mine.rs`` or a crate's folder, or ``./tcp_mine.c``, a file in C for the backend ``linux``. A scenario stores the
+*pinned* name, ``/home/me/mine.py:Mine@`` with the SHA-256 of the source. A pinned class never changes: a loaded class
+is used until the process ends, and a file that has changed since it was pinned is an error.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from typing import TYPE_CHECKING, Any
 
 from elephan import algorithm as contract
 from elephan.algorithm import NEEDS, Algorithm
-from elephan.scenario import c_files, catalog, reading
+from elephan.scenario import c_files, catalog, reading, rust_files
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fingerprint import UnknownValueError, Walk, installed
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from elephan._engine import Ack, Signal
 
 GROUP = "elephan.algorithms"
 _PINNED = re.compile(r"(?P<name>.+)@(?P<digest>[0-9a-f]{64})(?:#\d+)?", re.DOTALL)
@@ -71,13 +73,15 @@ def digest(spec: str) -> str:
 
 
 def label(spec: str) -> str:
-    """An algorithm's name in tables and messages, such as ``mine.py:Mine``, ``Mine``, ``tcp_mine.c``, or the entry
-    point's name; built-in names are unchanged."""
+    """An algorithm's name in tables and messages, such as ``mine.py:Mine``, ``Mine``, ``mine.rs``, ``tcp_mine.c``, or
+    the entry point's name; built-in names are unchanged."""
     if not pinned(spec):
         return spec
     name = _split(spec)[0]
     if in_c(spec):
         return Path(name).name
+    if in_rust(spec):
+        return rust_files.label(Path(name))
     file = _FILE.fullmatch(name)
     if file is not None:
         return f"{Path(file['path']).name}:{file['name']}"
@@ -85,9 +89,9 @@ def label(spec: str) -> str:
 
 
 def short_label(spec: str) -> str:
-    """The name of the class, or of the C file without suffix, for the names of flows."""
-    if in_c(spec):
-        return Path(label(spec)).stem
+    """The name of the class, or of the file in C or Rust without suffix, for the names of flows."""
+    if in_c(spec) or in_rust(spec):
+        return Path(_split(spec)[0]).stem
     return label(spec).rpartition(":")[2] if pinned(spec) else spec
 
 
@@ -95,6 +99,14 @@ def in_c(spec: str) -> bool:
     """True if a flow's algorithm is a file in C."""
     # A class may be named c, so the path is checked too: a file's pinned path is absolute.
     return pinned(spec) and _C_FILE.fullmatch(name := _split(spec)[0]) is not None and Path(name).is_absolute()
+
+
+def in_rust(spec: str) -> bool:
+    """True if a flow's algorithm is Rust: a file, a crate's folder or a library."""
+    if not pinned(spec) or in_c(spec):
+        return False
+    name = _split(spec)[0]
+    return _FILE.fullmatch(name) is None and Path(name).is_absolute()
 
 
 def c_file(spec: str) -> c_files.CFile:
@@ -108,21 +120,21 @@ def c_file(spec: str) -> c_files.CFile:
 
 
 def names_file(spec: str) -> bool:
-    """True if the name has the form of a file: a Python file with a class, or a C file.
+    """True if the name has the form of a file: a Python file with a class, a Rust file, a crate's folder, or a C file.
 
     A name that begins with a built-in algorithm and a colon is a preset of that algorithm, even if the name is
     misspelt, such as ``lp:linux-2.c``.
     """
     if pinned(spec) or spec.partition(":")[0] in catalog.algorithms():
         return False
-    return _FILE.fullmatch(spec) is not None or "/" in spec or spec.endswith((".py", ".c"))
+    return _FILE.fullmatch(spec) is not None or "/" in spec or spec.endswith((".py", ".c", ".rs", ".so"))
 
 
 def anchored(spec: Any, folder: Path) -> Any:
     """A file's name with its class, made relative to a folder; any other name is unchanged."""
     if not isinstance(spec, str) or not names_file(spec):
         return spec
-    if _C_FILE.fullmatch(spec):
+    if _C_FILE.fullmatch(spec) or rust_files.names(str(folder / spec)):
         return str(folder / spec)
     match = _FILE.fullmatch(spec)
     return f"{folder / match['path']}:{match['name']}" if match else spec
@@ -178,6 +190,16 @@ def maker(spec: str, parameters: Mapping[str, Any]) -> Callable[[], Algorithm]:
             "build the scenario again"
         )
     return partial(_new, found.maker, label(spec), parameters)
+
+
+def library(spec: str) -> str | None:
+    """The library of a pinned algorithm in Rust; ``None`` for one in another language.
+
+    Raises:
+        ScenarioError: the algorithm is missing, or has changed.
+    """
+    made = make(spec, {}) if in_rust(spec) else None
+    return made.file if isinstance(made, _InRust) else None
 
 
 def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
@@ -304,7 +326,7 @@ def _find(spec: str) -> Loaded:
         return _live[spec]
     name, wanted = _split(spec)
     shown = label(spec)
-    if _FILE.fullmatch(name):
+    if _FILE.fullmatch(name) or in_rust(spec):
         now = _pin_file(name)
     elif name in points():
         now = _remember(name, _from_entry_point(name))
@@ -323,11 +345,13 @@ def _pin_file(spec: str) -> str:
         read = c_files.read(Path(spec))
         return f"{read.path}@{read.digest}"
     match = _FILE.fullmatch(spec)
+    if match is None and rust_files.names(spec):
+        return _pin_rust(rust_files.read(Path(spec)))
     if match is None:
         file = spec if spec.endswith(".py") else spec.partition(":")[0]
         if not file.endswith(".py"):
             raise ScenarioError(
-                f"'{file}' is not a Python file; write for example ./mine.py:Mine, or ./tcp_mine.c for Linux"
+                f"'{file}' is not a Python file; write for example ./mine.py:Mine, ./mine.rs, or ./tcp_mine.c for Linux"
             )
         found = [f"{file}:{name}" for name in _algorithms_in(_load_file(Path(file))[0])] or [f"{file}:Mine"]
         raise ScenarioError(f"'{spec}' names no class; write {' or '.join(found)}")
@@ -341,6 +365,37 @@ def _pin_file(spec: str) -> str:
         )
     _check_maker(maker, f"{path}:{name}")
     return _remember(f"{path.absolute()}:{name}", Loaded(maker, text_digest))
+
+
+def _pin_rust(file: rust_files.RustFile) -> str:
+    spec = f"{file.path}@{file.digest}"
+    if spec in _live:
+        return spec
+    built = rust_files.library(file)
+    try:
+        catalog.engine().check_library(str(built))
+    except ValueError as error:
+        raise ScenarioError(f"{file.path}: {error}") from None
+
+    def of_a_library() -> Algorithm:
+        return _InRust(str(built))
+
+    return _remember(str(file.path), Loaded(of_a_library, file.digest))
+
+
+class _InRust(Algorithm):
+    """An algorithm of a library, by which the engine replaces it."""
+
+    def __init__(self, file: str) -> None:
+        self._library = self.file = file
+
+    def on_ack(self, ack: Ack) -> None:
+        """Rejects a call by anything but the engine."""
+        raise TypeError("an algorithm in Rust is called by the engine")
+
+    def on_congestion(self, signal: Signal) -> None:
+        """Rejects a call by anything but the engine."""
+        raise TypeError("an algorithm in Rust is called by the engine")
 
 
 def _algorithms_in(module: ModuleType) -> list[str]:
@@ -519,6 +574,8 @@ def describe(spec: str) -> dict[str, Any]:
     name = pin(spec)
     if in_c(name):
         return _described_in_c(name)
+    if in_rust(name):
+        return _described_in_rust(name)
     maker = _find(name).maker
     text = inspect.getdoc(maker) or ""
     source = package(spec) if spec in points() else str(_split(name)[0].rpartition(":")[0])
@@ -548,6 +605,19 @@ def _described_in_c(spec: str) -> dict[str, Any]:
         "doc": "",
         "presets": [],
         "parameters": [{"name": name, "doc": kind, "source": ""} for name, kind in found.parameters.items()],
+    }
+
+
+def _described_in_rust(spec: str) -> dict[str, Any]:
+    path = _split(spec)[0]
+    return {
+        "name": label(spec),
+        "title": f"'{short_label(spec)}', which is compiled against elephan-cc",
+        "kind": "rust",
+        "source": path,
+        "doc": "",
+        "presets": [],
+        "parameters": [],
     }
 
 

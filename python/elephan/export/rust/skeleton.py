@@ -119,6 +119,8 @@ def crate_of(spec: str, given: Mapping[str, Any]) -> Crate:
     pinned = own.pin(spec)
     if not own.pinned(pinned):
         raise ScenarioError(f"'{spec}' is not a user-defined algorithm; write for example ./mine.py:Mine")
+    if own.in_rust(pinned):
+        raise ScenarioError(f"'{spec}' is in Rust already")
     own.check_parameters(pinned, given)
     declared = {p["name"]: p.get("default") for p in own.describe(spec)["parameters"]}
     parameters = {name: _checked(name, value) for name, value in (declared | dict(given)).items()}
@@ -252,7 +254,9 @@ def _state(crate: Crate) -> str:
         f"impl {crate.class_name} {{\n    /// A controller that has heard of nothing yet.\n    #[must_use]\n"
         "    pub fn new(parameters: Parameters) -> Self {\n        Self {\n            parameters,\n"
         "            window: 1.0,\n            ssthresh: f64::INFINITY,\n            pacing_rate: None,\n"
-        f"{''.join(values)}        }}\n    }}\n}}\n"
+        f"{''.join(values)}        }}\n    }}\n}}\n\n"
+        f"impl Default for {crate.class_name} {{\n    fn default() -> Self {{\n"
+        "        Self::new(Parameters::default())\n    }\n}\n"
     )
 
 
