@@ -19,17 +19,18 @@ NOT_BUILT = "<!doctype html><title>Elephan</title><p>The playground is not in th
 
 
 def write_playground(app: Sphinx, failure: Exception | None) -> None:
-    """Writes elephan.html, which the front page and the algorithms' pages show in frames."""
+    """Writes elephan.html, which the front page and the algorithms' pages show in frames, and notebooks.html."""
     from elephan import web
 
     if failure is not None or app.builder.format != "html":
         return
     try:
-        page = web.playground()
+        pages = {"elephan.html": web.playground(), "notebooks.html": web.notebooks_page()}
     except web.NotBuiltError as reason:
         logging.getLogger(__name__).info("the playground is not in the pages: %s", reason)
-        page = NOT_BUILT.format(reason=reason)
-    (Path(app.outdir) / "elephan.html").write_text(page, encoding="utf-8")
+        pages = dict.fromkeys(("elephan.html", "notebooks.html"), NOT_BUILT.format(reason=reason))
+    for name, page in pages.items():
+        (Path(app.outdir) / name).write_text(page, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:

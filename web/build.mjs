@@ -3,7 +3,7 @@ import { build } from "esbuild";
 
 const common = { bundle: true, minify: true, target: "es2022", format: "iife", legalComments: "none", charset: "utf8" };
 const out = "../python/elephan/web/built";
-await build({ ...common, entryPoints: { play: "src/play.ts", worker: "src/worker.ts", living: "src/living.ts", figures: "src/figures.ts" }, outdir: out });
-await build({ ...common, entryPoints: { play: "src/play.css", living: "src/living.css", figures: "src/figures.css" }, outdir: out });
-// For tests under Node: the functions that convert a setting, without a page.
-await build({ ...common, minify: false, format: "esm", platform: "node", entryPoints: { layout: "src/layout.ts" }, outdir: out, outExtension: { ".js": ".mjs" } });
+await build({ ...common, entryPoints: { play: "src/play.ts", worker: "src/worker.ts", living: "src/living.ts", figures: "src/figures.ts", notebook: "src/notebook.ts" }, outdir: out });
+await build({ ...common, entryPoints: { play: "src/play.css", living: "src/living.css", figures: "src/figures.css", notebook: "src/notebook.css" }, outdir: out });
+// For tests under Node, without a page: the functions that convert a setting, and the cells of notebooks.
+await build({ ...common, minify: false, format: "esm", platform: "node", entryPoints: { layout: "src/layout.ts", notebook: "src/node.ts" }, outdir: out, outExtension: { ".js": ".mjs" } });

@@ -152,7 +152,7 @@ class Plot {
     this.figure.zoom({ plot: this, x, y });
   }
 
-  /** What is at a place of the plot: a heading, and lines with the color of their series. */
+  /** Texts at a place of the plot: a heading, and lines with the color of their series. */
   at(left: number, top: number): { head: string; lines: [string, string][] } | null {
     const { panel, plot, figure } = this;
     const [x, y] = [plot.posToVal(left, "x"), plot.posToVal(top, "y")];
@@ -486,7 +486,7 @@ const sizes = new ResizeObserver((entries) => {
 });
 
 /** Draws a figure into an element, in place of the one that was there. */
-function draw(node: HTMLElement, spec: Spec): void {
+export function draw(node: HTMLElement, spec: Spec): void {
   shown.get(node)?.remove();
   shown.set(node, new Figure(node, spec));
   sizes.observe(node);

@@ -140,7 +140,7 @@ export function formatted(value: unknown, format: string): string {
     : rounded.toLocaleString("en", { maximumFractionDigits: 9, useGrouping: comma !== "" });
 }
 
-/** What is said of a point. */
+/** Text for a point. */
 export function told(trace: Trace, i: number, at: { x: unknown; y: unknown; z?: unknown }): string {
   const template = trace.hovertemplate ?? "%{x:,.4g}, %{y:,.4g}";
   const values: Record<string, unknown> = { ...at, text: trace.text?.[i], customdata: trace.customdata?.[i] };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from elephan.web.notebook import notebooks_page
 from elephan.web.page import NotBuiltError, playground
 
-__all__ = ["NotBuiltError", "playground"]
+__all__ = ["NotBuiltError", "notebooks_page", "playground"]
