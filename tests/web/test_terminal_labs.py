@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.web.test_labs_page import Student
-from tests.web.test_playground import browser, pytestmark, until, watched
+from tests.web.test_playground import browser, pytestmark, watched
 
 from elephan.cli.main import run_command
 from elephan.course import labs
