@@ -35,18 +35,47 @@ impl Departures {
         now
     }
 
-    /// Departure of the last of `count` packets sent every `gap`, the last one at `now`, and the time by which that of the
-    /// first is ahead of it. The packets draw the delays that they would draw alone.
-    pub fn next_train(&mut self, now: Time, gap: Time, count: u32) -> (Time, Time) {
-        let sent = |behind: u32| now.since(Time(gap.0 * u64::from(behind)));
+    /// Departure of the last of `count` packets sent every `gap`, `behind` others before `now`, and the time by which that
+    /// of the first is ahead of it. The packets draw the delays that they would draw alone. They leave now or later, as the
+    /// packets of one event do.
+    pub fn next_train(&mut self, now: Time, gap: Time, behind: u32, count: u32) -> (Time, Time) {
+        let sent = |place: u32| now.since(Time(gap.0 * u64::from(behind + place)));
         let first = self.next(sent(count - 1));
-        let last = (0..count - 1).rev().fold(first, |_, behind| self.next(sent(behind)));
-        (last, last.since(first))
+        let last = (0..count - 1).rev().fold(first, |_, place| self.next(sent(place)));
+        (last.max(now), last.since(first))
     }
 
     /// Latest departure so far, if departures are delayed.
     #[must_use]
     pub fn last(&self) -> Time {
         self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_train_leaves_as_its_packets_do(
+            jitter_ps in 1u64..1_000,
+            bursts in prop::collection::vec((0u64..2_000, 0u64..20, 1u32..9, 1u32..9), 1..20),
+        ) {
+            let (mut alone, mut together) = [1, 1].map(|seed| Departures::new(seed, "f", jitter_ps)).into();
+            let (mut now, mut before) = (Time(10_000), Time::ZERO);
+            for (later, gap, first, second) in bursts {
+                now += Time(later);
+                for (behind, count) in [(second, first), (0, second)] {
+                    let sent = |place: u32| now.since(Time(gap * u64::from(behind + place)));
+                    let left: Vec<Time> = (0..count).rev().map(|place| alone.next(sent(place))).collect();
+                    let (at, span) = together.next_train(now, Time(gap), behind, count);
+                    prop_assert_eq!((at, span), (left[left.len() - 1].max(now), left[left.len() - 1].since(left[0])));
+                    prop_assert!(at >= now.max(before), "no departure in the past, none before another");
+                    before = at;
+                }
+            }
+        }
     }
 }

@@ -108,9 +108,7 @@ impl Sender {
             let count = (past - from).min(most);
             let share = Time(span.0 * u64::from(count) / u64::from(total));
             let (at, share) = if self.departures.is_jittered() {
-                let gap = Time(span.0 / u64::from(total));
-                let behind = Time(gap.0 * u64::from(past - from - count));
-                self.departures.next_train(now.since(behind), gap, count)
+                self.departures.next_train(now, Time(span.0 / u64::from(total)), past - from - count, count)
             } else {
                 (now, share)
             };
