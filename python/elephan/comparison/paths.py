@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from elephan.scenario import Scenario, ScenarioError, columns, named, recorded
 from elephan.scenario.fields import parse_load
+from elephan.scenario.form import NoneLoss
 from elephan.scenario.lookups import base_rtt_ps, slowest_bps, wire_bytes
 from elephan.scenario.named import FORWARD, REVERSE
 from elephan.scenario.timed import parse_rate_table
@@ -28,6 +29,8 @@ _NOT_OF_A_PATH = ("title", "seed", "duration", "sample_period", "measure", "flow
 _OPPORTUNITY_BITS = 12_000
 _LEAST_PACKETS = 2
 _SHORT_S = 60
+_FAT_SEGMENTS = 5000
+"""BDP of a flow, segments, from which runs in trains of segments are much faster than in single ones."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,22 @@ class Path:
     def bdp_segments(self) -> float:
         """Bandwidth-delay product of the path, in segments of the first flow."""
         return self.rate_bps * self.rtt_s / 8 / wire_bytes(self.form.flows[0].stack)
+
+    @property
+    def is_long_and_fat(self) -> bool:
+        """True if runs in trains of segments are much faster: nothing but a full queue decides about a segment, and the
+        windows of two flows beside each other are large."""
+        form = self.form
+        steady = all(
+            link.queue.kind == "droptail" and isinstance(link.loss, NoneLoss) and link.impairments is None
+            for link in form.links
+        )
+        flows = 2 * sum(flow.count for flow in form.flows)
+        return steady and not form.traffic and self.bdp_segments >= _FAT_SEGMENTS * flows
+
+    def in_trains(self) -> Path:
+        """The path with runs in trains of segments (``resolution = "train"``)."""
+        return replace(self, tables={**self.tables, "resolution": "train"})
 
     @property
     def has_background(self) -> bool:
