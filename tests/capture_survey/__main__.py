@@ -7,7 +7,9 @@ A capture is a draw: one of 15 algorithms, the rate, the RTT, the buffer, the di
 and the place, which is the receiver for a third. Each is made, judged and deleted before the next, and its line is
 appended to ``--rows``, so an interrupted survey goes on where it was. The summary says how often the algorithm, the
 rate (5 %), the base RTT (2 %) and the stated buffers (15 %) are right, how often intervals contain the truth, and how
-often no algorithm is named if the true one is no candidate.
+often no algorithm is named if the true one is no candidate. Of what-if it says how often the goodput (10 %) and the
+95th percentile of RTTs (15 %) of other algorithms are those of the true path simulated, and of the limits, in how many
+of all intervals they are the path's, which limits all of these flows.
 """
 
 from __future__ import annotations
@@ -37,6 +39,11 @@ from elephan.explanation import (
     read_connection,
 )
 from elephan.explanation.algorithm import judged
+from elephan.explanation.connection import Connection
+from elephan.explanation.limits import find_limits
+from elephan.explanation.predicting import duration_of, predict
+from elephan.explanation.results import OF_PATH, Limits
+from elephan.metrics.batch import batch
 from elephan.scenario import Scenario
 
 ALGORITHMS = (
@@ -52,7 +59,13 @@ PACKET_BITS = 12_000
 DURATION_S, START_S, OTHER_START_S = 32, 0.1, 7
 SHARE_OF_DATAGRAMS = 0.25
 LINK_BEHIND_POLICER = 4
-BOUNDS = {"algorithm": 0.9, "algorithm elsewhere": 0.75, "rate": 0.85, "rtt": 0.85, "buffer": 0.75}
+ALTERNATIVES = ("cubic:linux", "bbr:linux", "htcp:linux")
+TRUTH_SEEDS = (1, 2, 3)
+PREDICTED = {"goodput_mbps": 0.10, "rtt_p95_ms": 0.15}
+BOUNDS = {
+    "algorithm": 0.9, "algorithm elsewhere": 0.75, "rate": 0.9, "rtt": 0.95, "buffer": 0.8, "what-if goodput_mbps": 0.8,
+    "what-if rtt_p95_ms": 0.8, "limits": 0.95,
+}  # fmt: skip
 """Least shares of right answers, below which the survey fails."""
 TOLERANCES = {"rate": 0.05, "rtt": 0.02, "buffer": 0.15}
 
@@ -86,11 +99,11 @@ class Draw:
             drawn.choice(LOSSES), drawn.choice(OTHERS), drawn.choice(("sender", "sender", "receiver")),
         )  # fmt: skip
 
-    def scenario(self) -> Scenario:
-        """The path, with the flow on Linux."""
-        flow: dict[str, Any] = {
-            "name": "captured", "algorithm": self.algorithm, "backend": "linux", "start": f"{START_S} s",
-        }  # fmt: skip
+    def scenario(self, simulated: str | None = None, duration_s: float = DURATION_S) -> Scenario:
+        """The path, with the flow on Linux, or with another algorithm that is simulated."""
+        flow: dict[str, Any] = {"name": "captured", "algorithm": simulated or self.algorithm, "start": f"{START_S} s"}
+        flow |= {"stack": "linux"} if simulated else {"backend": "linux"}
+        beside = {} if simulated else {"backend": "sim"}
         path: dict[str, Any] = {
             "rate": f"{self.rate_mbps} Mbit/s", "rtt": f"{self.rtt_ms} ms", "buffer": f"{self.buffer_packets} packets",
             "queue": self.queue,
@@ -108,16 +121,16 @@ class Draw:
             path["loss"] = self.loss
         flows, traffic = [flow], []
         if self.other == "flow":
-            flows.append({"name": "other", "algorithm": "cubic", "backend": "sim", "start": f"{OTHER_START_S} s"})
+            flows.append({"name": "other", "algorithm": "cubic", "start": f"{OTHER_START_S} s", **beside})
         elif self.other == "datagrams":
             datagrams = {
                 "rate": f"{SHARE_OF_DATAGRAMS * self.rate_mbps:.4g} Mbit/s", "size": "1000 B", "arrivals": "poisson",
             }  # fmt: skip
-            flows.append({"name": "other", "algorithm": "datagrams", "backend": "sim", "datagrams": datagrams})
+            flows.append({"name": "other", "algorithm": "datagrams", "datagrams": datagrams, **beside})
         elif self.other == "web":
             traffic.append({"name": "web", "algorithm": "cubic", "load": "20%"})
         tables: dict[str, Any] = {
-            "duration": f"{DURATION_S} s", "seed": self.number, "dumbbell": path, "flow": flows,
+            "duration": f"{duration_s} s", "seed": self.number, "dumbbell": path, "flow": flows,
         }  # fmt: skip
         if traffic:
             tables["traffic"] = traffic
@@ -131,7 +144,8 @@ def judge(draw: Draw) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         backend.run(draw.scenario(), draw.number, captures=Path(folder))
         device = DEVICES[0 if draw.place == "sender" else 1]
-        events = events_of(read_connection(open_capture(Path(folder) / f"{device}.pcapng")))
+        connection = read_connection(open_capture(Path(folder) / f"{device}.pcapng"))
+    events, limits = events_of(connection), find_limits(connection)
     found, path = fit_algorithm(events), fit_path(events)
     name = draw.algorithm.split(":")[0]
     others = {match.algorithm: match.score for match in found.ranking if match.algorithm.split(":")[0] != name}
@@ -140,7 +154,26 @@ def judge(draw: Draw) -> dict[str, Any]:
         **asdict(draw), "segments": events.segments, "names": found.names, "without": without.names,
         "score": max((match.score for match in found.ranking if match.algorithm.split(":")[0] == name), default=0.0),
         "found_queue": path.queue, "losses": int(events.seen.lost.sum()), **_compared(draw, path),
+        "limits": _of_path(limits), "what_if": _predicted(draw, path, connection, limits),
     }  # fmt: skip
+
+
+def _of_path(limits: Limits) -> tuple[int, int]:
+    """Intervals whose limit is the path, and all."""
+    times = limits.series["time_s"].tolist()
+    return sum(limits.at(time_s) in OF_PATH for time_s in times), len(times)
+
+
+def _predicted(draw: Draw, path: PathFit, connection: Connection, limits: Limits) -> dict[str, list[float]]:
+    """Predicted numbers of other algorithms, as multiples of those on the true path."""
+    found: dict[str, list[float]] = {name: [] for name in PREDICTED}
+    for one in predict(path, ALTERNATIVES, connection, limits):
+        truth = draw.scenario(one.algorithm, duration_of(limits))
+        table = batch(truth, [{"seed": seed} for seed in TRUTH_SEEDS], list(PREDICTED), progress=False)
+        for name, ratios in found.items():
+            column = name if name in table.columns else f"{name}[captured]"
+            ratios.append(one.means[name] / float(table[column].to_numpy().mean()))
+    return found
 
 
 def _compared(draw: Draw, path: PathFit) -> dict[str, Any]:
@@ -181,6 +214,9 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
         answers = [abs(value - 1) <= tolerance for value, _ in stated]
         count(name, answers if name == "buffer" else [*answers, *([False] * (len(rows) - len(stated)))])
         count(f"interval of {name}", (inside for _, inside in stated))
+    for name, tolerance in PREDICTED.items():
+        count(f"what-if {name}", (abs(ratio - 1) <= tolerance for row in rows for ratio in row["what_if"][name]))
+    counted["limits"] = (sum(row["limits"][0] for row in rows), sum(row["limits"][1] for row in rows))
     count("queue that is named", (row["found_queue"] == row["queue"] for row in rows if row["found_queue"]))
     return counted
 
@@ -208,7 +244,7 @@ def main() -> int:
     for name, (good, of) in counted.items():
         is_low = of > 0 and good < BOUNDS.get(name, 0.0) * of
         failed |= is_low
-        print(f"{name:22s} {good:4d} of {of:4d}{'  below ' + format(BOUNDS[name], '.0%') if is_low else ''}")
+        print(f"{name:24s} {good:4d} of {of:4d}{'  below ' + format(BOUNDS[name], '.0%') if is_low else ''}")
     return int(failed)
 
 

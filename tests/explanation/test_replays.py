@@ -13,6 +13,7 @@ from elephan.explanation.algorithm import Replays, candidates, fit_algorithm, ju
 from elephan.explanation.disciplines import codel_excess, pie_ratio, virtual_queue
 from elephan.explanation.events import Events, events_of
 from elephan.explanation.path import fit_path
+from elephan.explanation.results import PathFit
 from elephan.export import events_of as log_of
 from elephan.export import write_pcapng
 from elephan.runs.execute import run
@@ -94,15 +95,42 @@ def test_random_losses_are_no_queue(tmp_path: Path) -> None:
     assert few.by_name["loss"].low == 0
 
 
-def test_smaller_packets_of_others_make_the_limit_larger(tmp_path: Path) -> None:
-    datagrams = {"rate": "3 Mbit/s", "size": "750 B", "arrivals": "poisson"}
+DATAGRAMS = {"rate": "3 Mbit/s", "size": "750 B", "arrivals": "poisson"}
+
+
+def shared(folder: Path, other: dict[str, Any]) -> PathFit:
     scenario = Scenario.dumbbell(
-        ["cubic:linux", {"algorithm": "datagrams", "datagrams": datagrams}], rate="10 Mbit/s", rtt="40 ms",
-        buffer="40 packets", duration="15 s", events=True,
-    )  # fmt: skip
-    result = run(scenario, store=Store(tmp_path / "store"))
-    write_pcapng(result, log_of(result), tmp_path / "capture.pcapng", "sender")
-    fit = fit_path(events_of(read_connection(open_capture(tmp_path / "capture.pcapng"))))
+        ["cubic:linux", other], rate="10 Mbit/s", rtt="40 ms", buffer="40 packets", duration="15 s", events=True
+    )
+    result = run(scenario, store=Store(folder / "store"))
+    write_pcapng(result, log_of(result), folder / "capture.pcapng", "sender")
+    return fit_path(events_of(read_connection(open_capture(folder / "capture.pcapng"), 1)))
+
+
+def test_traffic_that_takes_what_is_left_yields(tmp_path: Path) -> None:
+    fit = shared(tmp_path, {"algorithm": "cubic", "start": "3 s"})
+    assert fit.others is not None
+    assert fit.others.kind == "bulk"
+    assert fit.others.yields
+    assert fit.others.start_s == pytest.approx(3, abs=1)
+    assert [flow.algorithm for flow in fit.scenario("bbr", duration_s=5).form.flows] == ["bbr", "cubic"]
+
+
+def test_a_path_of_its_own_has_no_other_traffic(tmp_path: Path) -> None:
+    fit = fit_path(captured(tmp_path, "cubic:linux"))
+    assert fit.others is None
+    assert fit.by_name["cross"].high is not None
+    assert fit.by_name["cross"].high < 0.03
+    assert len({draw.rtt_s for draw in fit.draws}) == len({draw.buffer_bytes for draw in fit.draws}) == len(fit.draws)
+
+
+def test_smaller_packets_of_others_make_the_limit_larger(tmp_path: Path) -> None:
+    fit = shared(tmp_path, {"algorithm": "datagrams", "datagrams": DATAGRAMS})
+    assert fit.others is not None
+    assert fit.others.yields is False
+    assert fit.others.packet_bytes == pytest.approx(750, rel=0.02)
+    assert fit.by_name["cross"].value == pytest.approx(0.3, abs=0.03)
+    assert fit.scenario("bbr", duration_s=5).form.flows[1].name == "other"
     assert fit.by_name["buffer"].value == pytest.approx(40 * 1500, rel=0.12)
     assert "smaller packets" in fit.by_name["buffer"].reason
 

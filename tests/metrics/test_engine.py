@@ -126,12 +126,15 @@ def test_one_way_delays_are_of_datagrams(store: Store) -> None:
     busy = run(["cubic", noise], store, duration="20 s")
     late = metrics.owd_mean_ms(busy)
     assert set(late) == {"noise"}
+    # Round trips are of the others.
+    assert set(metrics.rtt_p95_ms(busy)) == set(metrics.rtt_min_ms(busy)) == {"cubic-1"}
     # A datagram waits for the queue that it finds.
     waits_ms = metrics.mean_queue_delay_ms(busy)
     assert late["noise"] - bare_ms == pytest.approx(waits_ms, rel=0.1)
     assert metrics.owd_p50_ms(busy)["noise"] <= metrics.owd_p95_ms(busy)["noise"] <= metrics.owd_p99_ms(busy)["noise"]
     row = busy.summary()["flows"]
     assert (row[0]["owd_mean_ms"], row[1]["owd_mean_ms"]) == (None, late["noise"])
+    assert row[0]["rtt_p95_ms"] == metrics.rtt_p95_ms(busy)["cubic-1"]
     with pytest.raises(metrics.MetricError, match="no flow of datagrams"):
         metrics.owd_mean_ms(busy, flows=["cubic-1"])
     with pytest.raises(metrics.MetricError, match="kept for the measured part"):

@@ -175,10 +175,17 @@ pub(crate) fn completion_s(data: &Data, ask: &Ask) -> Found<ByFlow> {
     all(data, ask, |flows| data.flow_column("completion_s", flows))
 }
 
-/// RTTs of every packet of the measurement window.
+/// RTTs of every packet of the measurement window. Datagrams have none, so they are left out unless they are named.
 fn rtt(data: &Data, ask: &Ask, column: &'static str) -> Found<ByFlow> {
     data.check_measured(ask.window, "RTT statistics")?;
-    all(data, ask, |flows| data.flow_column(column, flows))
+    let asked = data.flows(ask.flows)?;
+    let mut flows = asked.clone();
+    flows.retain(|&flow| !data.flow(flow).datagrams);
+    if ask.flows.is_some() || flows.is_empty() {
+        flows = asked;
+    }
+    let values = data.flow_column(column, &flows)?;
+    Ok(flows.into_iter().map(|flow| data.name(flow).to_owned()).zip(values).collect())
 }
 
 pub(crate) fn rtt_min_ms(data: &Data, ask: &Ask) -> Found<ByFlow> {

@@ -211,6 +211,13 @@ class Explanation:
                 "quantities": [_quantity(one) for one in fit.quantities],
                 "queue": fit.queue,
                 "queue_reason": fit.queue_reason,
+                "other_traffic": None
+                if fit.others is None
+                else {
+                    "kind": fit.others.kind,
+                    "yields": fit.others.yields,
+                    "reason": fit.others_reason,
+                },
                 "assumptions": list(fit.assumptions),
                 "scenario": self.scenario.to_toml(),
             },
@@ -327,7 +334,10 @@ def _without_application(fit: PathFit, limits: Limits, goodput_bps: float) -> Pa
     assumption = f"the bottleneck is {_FASTER:g} times as fast as the application, since nothing shows its rate"
     draws = tuple(replace(draw, rate_bps=_FASTER * draw.rate_bps) for draw in fit.draws)
     best = replace(fit.best, rate_bps=_FASTER * fit.best.rate_bps)
-    return replace(fit, quantities=quantities, best=best, draws=draws, assumptions=(*fit.assumptions, assumption))
+    return replace(
+        fit, quantities=quantities, best=best, draws=draws, assumptions=(*fit.assumptions, assumption), others=None,
+        others_reason=reason,
+    )  # fmt: skip
 
 
 def _quantity(one: Quantity) -> dict[str, Any]:

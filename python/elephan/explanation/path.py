@@ -16,9 +16,10 @@ import numpy as np
 from elephan.explanation.base_rtt import BaseRtt, base_rtt, base_rtt_of_fast_link
 from elephan.explanation.estimates import PARTS, Interval, of_parts, quantity
 from elephan.explanation.modes import BIN, highest_mode
+from elephan.explanation.others import Others, other_traffic
 from elephan.explanation.queueing import Queue, find_queue
 from elephan.explanation.results import PathDraw, PathFit, Quantity
-from elephan.explanation.waits import Waits, waits_of
+from elephan.explanation.waits import Waits, other_packets, waits_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +31,15 @@ _LEAST_ACKS = 64
 _LEAST_NEAR = 6
 _RATE_FLOOR = 0.003
 _WIDEST_RATE = 0.06
+_LONGEST = 0.99
+"""Quantile of the waits that is the longest queue: a receiver's timer delays some acknowledgments."""
+_LONGER, _MOST_OTHERS = 4.0, 0.95
+"""Most of a buffer that was never full, as a multiple of the assumed one, and the largest share of others in a draw."""
+_STANDS_FOR = {
+    "steady": "the other traffic is a steady stream of datagrams",
+    "bulk": "the other traffic is one flow of CUBIC",
+    "intermittent": "the other traffic is that of short flows of CUBIC",
+}
 _SHARED = 0.03
 """Least share of other traffic that may have delayed the handshake."""
 
@@ -49,12 +59,12 @@ class _Fit:
         """The fit, with the reasons of what is missing."""
         rate, why_rate = self._rate()
         base = self._base(rate)
-        cross, why_cross = None, "needs the rate of the bottleneck and the base RTT"
-        queue = Queue(None, why_cross, loss_reason=why_cross)
+        missing = "needs the rate of the bottleneck and the base RTT"
+        queue, others = Queue(None, missing, loss_reason=missing), Others(None, missing)
         if rate is not None and base.interval is not None:
             self.waits = self._waits(rate.value, base)
-            cross, why_cross = self._cross(rate.value, self.waits)
-            if cross is not None and cross.value > _SHARED:
+            others = self._others(rate.value, base, self.waits)
+            if others.share is not None and others.share.value > _SHARED:
                 base = base_rtt(self.events, rate.value, shared=True)
                 self.waits = self._waits(rate.value, base)
             base_s = base.interval.value if base.interval else 0.0
@@ -65,21 +75,26 @@ class _Fit:
                 if rate.value < 1.5 * queue.rate.value:
                     base = base_rtt_of_fast_link(self.events, rate.value)
                 rate, why_rate = queue.rate, "rate of the policer's tokens"
+                others = Others(None, "others share the tokens of a policer, and not a queue")
                 if rate.high - rate.low > 2 * _WIDEST_RATE * rate.value:
                     why_rate = f"tokens of {rate.low / 1e6:.3g} to {rate.high / 1e6:.3g} Mbit/s explain the drops alike"
                     rate = None
         if queue.hides_rate:
             rate, why_rate = None, queue.reason
+            others = Others(None, queue.reason)
         buffer = None if queue.buffer_packets is None else queue.buffer_packets.times(self.wire_bits / 8)
         quantities = (
             quantity("rate", "bottleneck rate", "bit/s", rate, why_rate),
             quantity("rtt", "base RTT", "s", base.interval, base.reason),
             quantity("buffer", "buffer", "bytes", buffer, queue.buffer_reason or queue.reason),
             quantity("loss", "random loss", "1", queue.loss, queue.loss_reason),
-            quantity("cross", "share of other traffic", "1", cross, why_cross),
+            quantity("cross", "share of other traffic", "1", others.share, others.reason),
         )
-        best, assumptions = self._best(rate, base.interval, queue)
-        return PathFit(quantities, queue.name, queue.reason, best, self._draws(best, quantities), tuple(assumptions))
+        best, assumptions = self._best(rate, base.interval, queue, others)
+        return PathFit(
+            quantities, queue.name, queue.reason, best, self._draws(best, quantities, queue), tuple(assumptions),
+            others.traffic, others.of_kind or others.reason, "policer" if queue.assumed_policer else "droptail",
+        )  # fmt: skip
 
     # Rate and base RTT
 
@@ -110,65 +125,90 @@ class _Fit:
     def _waits(self, rate_bps: float, base: BaseRtt) -> Waits:
         return waits_of(self.seen, base.empty_s, self.wire_bits / rate_bps, base.before_s)
 
-    def _cross(self, rate_bps: float, waits: Waits) -> tuple[Interval | None, str]:
-        """Share of the rate that this flow did not get while its queue was not empty."""
-        seen = self.seen
-        first = np.full(self.events.segments, -1, dtype=np.int64)
-        first[seen.left[::-1]] = np.arange(len(seen.left))[::-1]
-        busy = waits.likely_s[first[seen.trigger]] > 2 * self.wire_bits / rate_bps
-        both = np.flatnonzero(busy[1:] & busy[:-1])
-        if len(both) < _LEAST_ACKS:
-            return None, "the queue was hardly ever filled"
-        gaps = np.diff(seen.acked_s)
-        parts = []
-        for part in np.array_split(both, PARTS):
-            got = seen.delivered[1:][part].sum() * self.wire_bits / max(float(gaps[part].sum()), 1e-9)
-            parts.append(max(0.0, 1.0 - got / rate_bps))
-        return of_parts(parts, float(np.mean(parts)), 0.0, least=0.02), "what the bottleneck served besides"
+    def _others(self, rate_bps: float, base: BaseRtt, waits: Waits) -> Others:
+        packet_s = self.wire_bits / rate_bps
+        longest = float(waits.accepted_s.max()) if len(waits.accepted_s) else 0.0
+        size = other_packets(waits, packet_s, longest / 2).size
+        base_s = base.interval.value if base.interval else 0.0
+        return other_traffic(
+            waits, packet_s, base_s, packet_bytes=self.events.wire_bytes, size=size, error_s=self._error_s
+        )  # fmt: skip
+
+    @property
+    def _error_s(self) -> float:
+        """Error of times of departure: nothing at the sender, and elsewhere a tick of its clock."""
+        return 0.0 if self.events.exact else self.events.clock_ns / 1e9
 
     # The path for simulations
 
-    def _best(self, rate: Interval | None, base: Interval | None, queue: Queue) -> tuple[PathDraw, list[str]]:
+    def _best(
+        self, rate: Interval | None, base: Interval | None, queue: Queue, others: Others
+    ) -> tuple[PathDraw, list[str]]:
         assumptions = []
         rate_bps = rate.value if rate else self._mean_rate()
-        if rate is None:
+        policer = queue.assumed_policer
+        if policer is not None:
+            rate_bps = policer.rate_bps
+            assumptions.append("the queue is a policer that leaves this flow what it had, whatever its algorithm is")
+        elif rate is None:
             assumptions.append("the bottleneck has the mean rate of the flow")
         rtt_s = base.value if base else max(self.events.handshake_s, 1e-4)
         if base is None:
             assumptions.append("the base RTT is that of the handshake")
         if queue.buffer_packets is not None:
             buffer = queue.buffer_packets.value * self.wire_bits / 8
+        elif policer is not None:
+            buffer = max(policer.burst_packets, 1.0) * self.wire_bits / 8
+        elif queue.assumed_packets is not None:
+            buffer = queue.assumed_packets * self.wire_bits / 8
+            assumptions.append(f"the buffer has {queue.assumed_packets:.0f} packets")
         elif queue.name in ("codel", "pie"):
             buffer = 1000 * self.wire_bits / 8
             assumptions.append("the buffer has 1000 packets")
         else:
-            known = self.waits.accepted_s if self.waits is not None and rate and base else np.empty(0)
-            longest = float(known.max()) if len(known) else 0.0
-            buffer = max(rate_bps * max(rtt_s, longest) / 8, 10 * self.wire_bits / 8)
+            buffer = max(rate_bps * max(rtt_s, self._longest_s() if rate and base else 0.0), 10 * self.wire_bits) / 8
             assumptions.append("the buffer holds the longest queue that was seen, and a BDP at least")
-        if queue.name is None:
+        if queue.name is None and policer is None:
             assumptions.append("the queue is drop-tail")
-        return PathDraw(rate_bps, rtt_s, buffer, queue.loss.value if queue.loss else 0.0), assumptions
+        share = 0.0
+        if others.traffic is not None:
+            share = others.traffic.share
+            assumptions.append(_STANDS_FOR[others.traffic.kind])
+        return PathDraw(rate_bps, rtt_s, buffer, queue.loss.value if queue.loss else 0.0, share), assumptions
+
+    def _longest_s(self) -> float:
+        known = self.waits.accepted_s if self.waits is not None else np.empty(0)
+        return float(np.quantile(known, _LONGEST)) if len(known) else 0.0
 
     def _mean_rate(self) -> float:
         span = float(self.seen.acked_s[-1] - self.seen.acked_s[0])
         return max(float(self.seen.delivered.sum()) * self.wire_bits / max(span, 1e-3), 1e3)
 
-    def _draws(self, best: PathDraw, quantities: tuple[Quantity, ...]) -> tuple[PathDraw, ...]:
-        """Paths from the intervals. The numbers are drawn by themselves: each is measured in another way."""
+    def _draws(self, best: PathDraw, quantities: tuple[Quantity, ...], queue: Queue) -> tuple[PathDraw, ...]:
+        """Paths from the joint interval of the numbers.
+
+        Rate, base RTT, random loss and other traffic are measured in different ways, so they are drawn by themselves.
+        The buffer is what the longest round trip has above the base RTT, at the rate: both shift it.
+        """
         stream = np.random.default_rng(self.events.segments)
         by_name = {quantity.name: quantity for quantity in quantities}
 
         def drawn(name: str, otherwise: float, least: float) -> NDArray[np.float64]:
             quantity = by_name[name]
+            normal = stream.standard_normal(DRAWS)
             if quantity.value is None or quantity.low is None or quantity.high is None:
                 return np.full(DRAWS, otherwise)
-            spread = (quantity.high - quantity.low) / 2 / 1.96
-            found: NDArray[np.float64] = np.maximum(quantity.value + spread * stream.standard_normal(DRAWS), least)
-            return found
+            above, below = quantity.high - quantity.value, quantity.value - quantity.low
+            found: NDArray[np.float64] = quantity.value + np.where(normal > 0, above, below) / 1.96 * normal
+            return np.maximum(found, least)
 
         rates, rtts = drawn("rate", best.rate_bps, 1e3), drawn("rtt", best.rtt_s, 1e-6)
-        buffers, losses = drawn("buffer", best.buffer_bytes, self.wire_bits / 8), drawn("loss", best.loss, 0.0)
-        if best.loss == 0:
-            losses = np.zeros(DRAWS)
-        return tuple(PathDraw(*map(float, row)) for row in zip(rates, rtts, buffers, losses, strict=True))
+        buffers, losses = drawn("buffer", best.buffer_bytes, 0.0), drawn("loss", best.loss, 0.0)
+        shares = np.minimum(drawn("cross", best.others, 0.0), _MOST_OTHERS)
+        if queue.name != "policer" and queue.buffer_packets is not None:
+            buffers = (buffers / best.rate_bps - (rtts - best.rtt_s) / 8) * rates
+        elif queue.name is None and queue.assumed_policer is None:
+            # A queue that never dropped may be of any length from the longest one on.
+            buffers = buffers * _LONGER ** stream.random(DRAWS)
+        buffers = np.maximum(buffers, self.wire_bits / 8)
+        return tuple(PathDraw(*map(float, row)) for row in zip(rates, rtts, buffers, losses, shares, strict=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elephan.explanation.connection import Connection
-from elephan.explanation.results import OF_PATH, Limit, Limits, PathDraw, PathFit
+from elephan.explanation.results import FLOW, OF_PATH, Limit, Limits, PathDraw, PathFit
 from elephan.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ DURATION_S = 30.0
 """Longest simulated time of the check and of a prediction."""
 LEAST_DURATION_S = 5.0
 DRAWS = 12
-"""Paths from the intervals of the fit on which each algorithm runs."""
+"""Runs of each algorithm: some on the best path, and the others on paths from the joint interval of its numbers."""
+_BEST = 3
 POOR = 0.2
 """Distance from which a fit is called poor."""
 _WORTH_A_FIELD = 0.05
@@ -72,8 +73,8 @@ class Prediction:
 
     Attributes:
         algorithm: the algorithm.
-        means: mean over the paths, by metric.
-        low, high: 2.5th and 97.5th percentile over the paths, by metric.
+        means: mean over the runs on the best path, by metric.
+        low, high: 2.5th and 97.5th percentile over all runs, by metric.
         paths: number of paths.
     """
 
@@ -120,7 +121,7 @@ def check_model(fit: PathFit, algorithm: str, connection: Connection, limits: Li
 
     run = simulate(scenario_of(fit, algorithm, connection, limits))
     values, steady = limits.series, _steady(limits)
-    summary = run.summary()["flows"][0]
+    summary = next(row for row in run.summary()["flows"] if row["name"] == FLOW)
     rtts = np.nanmean([values["rtt_min_s"][steady], values["rtt_max_s"][steady]], axis=0)
     captured = {
         "goodput_mbps": float(np.mean(values["goodput_bps"][steady])) / 1e6,
@@ -167,18 +168,21 @@ def predict(
     """
     from elephan.metrics.batch import batch
 
-    paths: tuple[PathDraw, ...] = fit.draws[:draws] or (fit.best,)
+    paths: tuple[PathDraw, ...] = (*(fit.best,) * _BEST, *fit.draws[: max(0, draws - _BEST)])
     stated = dict(changes or {})
     found = []
     for algorithm in algorithms:
         base = scenario_of(fit, algorithm, connection, limits, **stated)
         rows = [
             {
-                f"dumbbell.{name}": value
-                for name, value in fit.options(path, stated.get("queue")).items()
-                if name not in stated
+                "seed": seed,
+                **{
+                    name: value
+                    for name, value in fit.variant(path, stated.get("queue")).items()
+                    if name.removeprefix("dumbbell.") not in stated
+                },
             }
-            for path in paths
+            for seed, path in enumerate(paths, start=1)
         ]
         table = batch(base, rows, list(_METRICS), jobs=jobs, progress=False)
         failed = [why for why in table["why"].to_list() if why] if "why" in table.columns else []
@@ -188,7 +192,7 @@ def predict(
         found.append(
             Prediction(
                 algorithm,
-                {name: float(np.nanmean(values)) for name, values in columns.items() if np.isfinite(values).any()},
+                {name: float(np.nanmean(values[:_BEST])) for name, values in columns.items() if _any(values[:_BEST])},
                 {name: float(np.nanquantile(values, 0.025)) for name, values in columns.items() if _any(values)},
                 {name: float(np.nanquantile(values, 0.975)) for name, values in columns.items() if _any(values)},
                 len(paths),
@@ -202,7 +206,7 @@ def _any(values: Any) -> bool:
 
 
 def _column(table: Any, name: str) -> Any:
-    column = next((one for one in table.columns if one == name or one.startswith(f"{name}[")), None)
+    column = next((one for one in table.columns if one in (name, f"{name}[{FLOW}]")), None)
     if column is None:
         return np.array([np.nan])
     return table[column].fill_null(float("nan")).to_numpy().astype(float)

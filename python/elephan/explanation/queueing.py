@@ -61,6 +61,8 @@ class Queue:
         loss: share of the packets that were lost at random; ``None`` if it is not known.
         loss_reason: evidence for it, or the reason why there is none.
         hides_rate: nothing in the capture shows the rate of the path.
+        assumed_packets: full packets that a simulated buffer holds where its size is not identifiable.
+        assumed_policer: tokens that let the flow pass where the rate is not identifiable.
     """
 
     name: str | None
@@ -71,6 +73,8 @@ class Queue:
     loss: Interval | None = None
     loss_reason: str = ""
     hides_rate: bool = False
+    assumed_packets: float | None = None
+    assumed_policer: VirtualQueue | None = None
 
 
 def find_queue(events: Events, waits: Waits, *, rate_bps: float, base_s: float, mean_bps: float) -> Queue:
@@ -116,7 +120,7 @@ class _Finder:
         clustered = self._clustered()
         if clustered >= _CLUSTERED and self.mean_bps < _HALF * self.rate_bps and self._is_short():
             reason = "packets are lost in clusters while the queue is short, as by a policer whose tokens do not show"
-            return Queue(None, reason, loss_reason=reason, hides_rate=True)
+            return Queue(None, reason, loss_reason=reason, hides_rate=True, assumed_policer=policed)
         independent = self._independence()
         ratio = pie_ratio(at, wait, self.drops)
         by_chance = share_of(self.drops, self.drops)
@@ -157,8 +161,9 @@ class _Finder:
             of_buffer = f"limits of {buffer.low:.2g} to {buffer.high:.2g} packets explain the drops alike"
         early = share_of(full.early, full.below)
         return Queue(
-            "droptail", reason, None if is_wide else buffer, of_buffer, loss=early, loss_reason="losses below that wait"
-        )
+            "droptail", reason, None if is_wide else buffer, of_buffer, loss=early,
+            loss_reason="losses below that wait", assumed_packets=buffer.value,
+        )  # fmt: skip
 
     def _active(self, name: str, title: str, reason: str) -> Queue:
         hidden = f"{title} drops before the buffer is full"

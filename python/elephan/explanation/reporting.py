@@ -131,6 +131,9 @@ def _numbers(found: Explanation) -> dict[str, Any]:
 def _path(fit: PathFit) -> dict[str, Any]:
     rows = [[one.title, shown_quantity(one), one.reason if one.identifiable else ""] for one in fit.quantities]
     rows.append(["queue discipline", fit.queue or "not identifiable", fit.queue_reason])
+    if fit.others is not None:
+        yields = {True: "yes", False: "no", None: "not identifiable"}[fit.others.yields]
+        rows.append(["other traffic yields", yields, fit.others_reason])
     return table("The path", ["quantity", "value (95 % interval)", "evidence"], rows)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -32,6 +32,10 @@ class Limit(StrEnum):
     DELAYED_ACKS = "delayed ACKs"
 
 
+FLOW = "explained"
+"""Name of the flow that stands for the captured one in simulations."""
+PACKET_BYTES = 1500
+"""Size of the packets of simulated flows, in which their buffers are counted."""
 OF_PATH = (Limit.SLOW_START, Limit.CONGESTION, Limit.RANDOM_LOSS, Limit.POLICER)
 """Limits that are the path's, or the sender's knowledge of it."""
 
@@ -123,6 +127,29 @@ class Quantity:
 
 
 @dataclass(frozen=True)
+class OtherTraffic:
+    """Other traffic at the bottleneck.
+
+    Attributes:
+        kind: ``"steady"`` if it does not yield, ``"bulk"`` if it takes what is left, ``"intermittent"`` if it comes and
+            goes, so that nothing shows whether it yields.
+        share: its share of the rate.
+        packet_bytes: size of its packets, bytes.
+        start_s: time at which it begins, from the first segment, s.
+    """
+
+    kind: Literal["steady", "bulk", "intermittent"]
+    share: float
+    packet_bytes: int
+    start_s: float = 0.0
+
+    @property
+    def yields(self) -> bool | None:
+        """It yields to this flow; ``None`` if the capture does not show it."""
+        return {"steady": False, "bulk": True, "intermittent": None}[self.kind]
+
+
+@dataclass(frozen=True)
 class PathDraw:
     """A path that the capture allows: one draw from the interval of each of its numbers.
 
@@ -131,12 +158,14 @@ class PathDraw:
         rtt_s: round trip without queue, s.
         buffer_bytes: buffer of the bottleneck, bytes; the burst of a policer.
         loss: probability of a random loss.
+        others: share of other traffic.
     """
 
     rate_bps: float
     rtt_s: float
     buffer_bytes: float
     loss: float = 0.0
+    others: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -150,6 +179,9 @@ class PathFit:
         best: the path for simulations, in which numbers that are not identifiable have a stated assumption.
         draws: paths from the intervals of the numbers, each drawn by itself.
         assumptions: sentences on what ``best`` assumes.
+        others: other traffic; ``None`` if there is none, or none that is seen.
+        others_reason: evidence for its kind.
+        assumed_queue: queue discipline of simulations where the capture cannot show it.
     """
 
     quantities: tuple[Quantity, ...]
@@ -158,6 +190,9 @@ class PathFit:
     best: PathDraw
     draws: tuple[PathDraw, ...] = ()
     assumptions: tuple[str, ...] = ()
+    others: OtherTraffic | None = None
+    others_reason: str = ""
+    assumed_queue: str = "droptail"
 
     @cached_property
     def by_name(self) -> Mapping[str, Quantity]:
@@ -173,19 +208,43 @@ class PathFit:
         """
         from elephan.scenario import Scenario
 
-        options = self.options(draw or self.best, changes.get("queue")) | {
+        draw = draw or self.best
+        options = self.options(draw, changes.get("queue")) | {
             "duration": f"{duration_s * 1e3:.0f} ms",
             "stack": "linux",
         }
-        return Scenario.dumbbell([flow], **{**options, **changes})
+        flows = [{"name": FLOW, **({"algorithm": flow} if isinstance(flow, str) else flow)}, *self._other_flows(draw)]
+        if self.others is not None and self.others.kind == "intermittent":
+            options["traffic"] = [{"name": "other", "algorithm": "cubic", "load": _load(draw)}]
+        return Scenario.dumbbell(flows, **{**options, **changes})
+
+    def _other_flows(self, draw: PathDraw) -> list[dict[str, Any]]:
+        """Flows that stand for other traffic."""
+        others = self.others
+        if others is None or others.kind == "intermittent":
+            return []
+        if others.kind == "bulk":
+            return [{"name": "other", "algorithm": "cubic", "start": f"{others.start_s * 1e3:.0f} ms"}]
+        datagrams = {"rate": _datagrams(draw), "size": f"{others.packet_bytes} bytes", "arrivals": "poisson"}
+        return [{"name": "other", "algorithm": "datagrams", "datagrams": datagrams}]
+
+    def variant(self, path: PathDraw, queue: str | None = None) -> dict[str, Any]:
+        """Fields of :meth:`scenario` that differ for another path, named as in ``Scenario.replace``."""
+        fields = {f"dumbbell.{name}": value for name, value in self.options(path, queue).items()}
+        if self.others is not None and self.others.kind == "steady":
+            fields["flow[1].datagrams.rate"] = _datagrams(path)
+        if self.others is not None and self.others.kind == "intermittent":
+            fields["traffic[0].load"] = _load(path)
+        return fields
 
     def options(self, path: PathDraw, queue: str | None = None) -> dict[str, Any]:
         """Fields of a dumbbell for a path, with its own queue or another."""
-        queue = queue or self.queue or "droptail"
+        queue = queue or self.queue or self.assumed_queue
+        packets = max(1, round(path.buffer_bytes / PACKET_BYTES))
         options: dict[str, Any] = {
             "rate": f"{path.rate_bps:.0f} bit/s",
             "rtt": f"{path.rtt_s * 1e9:.0f} ns",
-            "buffer": f"{path.buffer_bytes:.0f} bytes",
+            "buffer": f"{packets} packets",
             "queue": queue,
             "loss": path.loss,
         }
@@ -196,6 +255,14 @@ class PathFit:
                 "rate": f"{path.rate_bps:.0f} bit/s", "burst": f"{path.buffer_bytes:.0f} bytes",
             }  # fmt: skip
         return options
+
+
+def _datagrams(path: PathDraw) -> str:
+    return f"{max(1.0, path.others * path.rate_bps):.0f} bit/s"
+
+
+def _load(path: PathDraw) -> str:
+    return f"{100 * min(max(path.others, 0.001), 0.95):.2f}%"
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ class OtherPackets:
 
 
 def other_packets(waits: Waits, packet_s: float, limit_s: float) -> OtherPackets:
-    """Waits that others added to a queue, from the waits of neighboring packets while it was at least half full."""
+    """Packets of others in a queue, from the waits of neighboring packets while it was at least half full."""
     exact = np.flatnonzero(waits.exact)
     grown = np.diff(waits.wait_s[exact]) + np.diff(waits.at_s[exact])
     own = np.diff(np.cumsum(~waits.lost)[exact]) * packet_s

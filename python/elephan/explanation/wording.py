@@ -33,6 +33,13 @@ REMEDIES = {
 }
 
 
+OTHERS = {
+    "steady": "is steady and does not yield",
+    "bulk": "takes what this flow leaves",
+    "intermittent": "comes and goes, and whether it yields is not identifiable",
+}
+
+
 def limits_words(limits: Limits, *, goodput_bps: float, rtt_s: float, duration_s: float) -> str:
     """Sentences on what limited the flow."""
     acked = goodput_bps * (limits.intervals[-1].end_s - limits.intervals[0].start_s) / 8
@@ -59,6 +66,8 @@ def path_words(fit: PathFit) -> str:
     hidden = [quantity.title for quantity in fit.quantities if not quantity.identifiable]
     queue = f"queue {fit.queue}" if fit.queue else "a queue that cannot be told from this capture"
     text = f"The path: {', '.join([*shown, queue])}."
+    if fit.others is not None:
+        text += f" The other traffic {OTHERS[fit.others.kind]}."
     return text + (f" Not identifiable from this capture: {', '.join(hidden)}." if hidden else "")
 
 
