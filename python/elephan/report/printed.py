@@ -29,7 +29,7 @@ _LINE_PT, _MARK_PT = 0.65, 0.62
 """Points in print for a pixel on the screen, of lines and of markers."""
 _MARKERS = {
     "circle": "o", "square": "s", "triangle-up": "^", "triangle-down": "v", "diamond": "D", "x-thin-open": "x",
-    "cross-thin-open": "+", "star": "*", "hexagon": "h",
+    "x": "x", "cross-thin-open": "+", "star": "*", "hexagon": "h",
 }  # fmt: skip
 _DASHES = {"dash": "--", "dot": ":", "dashdot": "-."}
 _HATCHES = {"/": "///", "x": "xxx", ".": "...", "-": "---", "\\": "\\\\\\", "|": "|||", "+": "+++", "": ""}
@@ -175,11 +175,19 @@ def _axis(ax: Axes, way: str, axis: Spec) -> None:
         named.set_inverted(True)
 
 
+def _color(text: str | None) -> str | tuple[float, ...] | None:
+    """A color for Matplotlib, which does not read the colors of a page with their opacity."""
+    if text is None or not text.startswith("rgba"):
+        return text
+    red, green, blue, alpha = map(float, re.findall(r"[\d.]+", text))
+    return red / 255, green / 255, blue / 255, alpha
+
+
 def _scatter(ax: Axes, trace: Spec) -> None:
     y = _known(trace["y"])
     x = trace["x"] if "x" in trace else [trace["x0"] + trace["dx"] * i for i in range(len(y))]
     line, marker = trace.get("line", {}), trace.get("marker", {})
-    color = line.get("color") or marker.get("color")
+    color = _color(line.get("color") or marker.get("color"))
     if trace.get("fill") == "toself":
         ax.fill(_known(x), y, facecolor=color, edgecolor=color, alpha=trace["opacity"] / 2, linewidth=1.0)
         return
