@@ -32,15 +32,12 @@ from elephan.explanation import (
     AlgorithmFit,
     PathFit,
     Quantity,
-    events_of,
+    explain,
     fit_algorithm,
     fit_path,
-    open_capture,
-    read_connection,
 )
-from elephan.explanation.algorithm import judged
+from elephan.explanation.algorithm import AT_SENDER, ELSEWHERE, judged
 from elephan.explanation.connection import Connection
-from elephan.explanation.limits import find_limits
 from elephan.explanation.predicting import duration_of, predict
 from elephan.explanation.results import OF_PATH, Limits
 from elephan.metrics.batch import batch
@@ -144,12 +141,13 @@ def judge(draw: Draw) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         backend.run(draw.scenario(), draw.number, captures=Path(folder))
         device = DEVICES[0 if draw.place == "sender" else 1]
-        connection = read_connection(open_capture(Path(folder) / f"{device}.pcapng"))
-    events, limits = events_of(connection), find_limits(connection)
+        explained = explain(Path(folder) / f"{device}.pcapng")
+        connection, events, limits = explained.connection, explained.events, explained.limits
     found, path = fit_algorithm(events), fit_path(events)
     name = draw.algorithm.split(":")[0]
     others = {match.algorithm: match.score for match in found.ranking if match.algorithm.split(":")[0] != name}
-    without = judged(others, events.segments, found.tolerance_s) if others else AlgorithmFit((), (), 0.0)
+    bounds = AT_SENDER if events.exact else ELSEWHERE
+    without = judged(others, events.segments, found.tolerance_s, bounds) if others else AlgorithmFit((), (), 0.0)
     return {
         **asdict(draw), "segments": events.segments, "names": found.names, "without": without.names,
         "score": max((match.score for match in found.ranking if match.algorithm.split(":")[0] == name), default=0.0),

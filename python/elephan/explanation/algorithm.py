@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,10 +27,24 @@ if TYPE_CHECKING:
 
     from elephan.explanation.events import Events
 
-LEAST_SCORE = 0.96
-"""Least score of an algorithm that is named."""
-LEAST_CLEAR_SCORE, LEAST_LEAD = 0.9, 0.1
-"""Least score, and lead over all others, of an algorithm that no other comes near."""
+
+@dataclass(frozen=True)
+class Bounds:
+    """Least values from which on an algorithm is named, from captures of Linux whose algorithm is known.
+
+    Attributes:
+        score: least score.
+        clear_score: least score of an algorithm that leads all others clearly.
+        lead: lead over all others that is clear.
+    """
+
+    score: float
+    clear_score: float
+    lead: float
+
+
+AT_SENDER = Bounds(0.98, 0.9, 0.15)
+ELSEWHERE = Bounds(0.96, 0.85, 0.2)
 LEAST_SCORE_OF_DRAWN = 0.75
 """The same, of an algorithm with random numbers, which a replay can only guess."""
 LEAST_LEAD_OF_DRAWN = 0.25
@@ -49,7 +63,6 @@ _USUAL = (
 """Algorithms in the order in which hosts have them, which decides between those that a capture cannot tell apart."""
 _TOLERANCES_S = (0.2e-3, 1e-3)
 _SHARE_OF_RTT = 1 / 16
-_OTHERS = 0.5e-3
 
 
 @dataclass(frozen=True)
@@ -103,13 +116,34 @@ class Replays:
         segments = segments.select(pl.col("sent_s") - offset, pl.col("allowed_s") - offset)
         return Followed(algorithm, segments, pl.DataFrame(windows).with_columns(pl.col("time_s") - offset))
 
-    def errors(self, algorithm: str) -> NDArray[np.float64]:
-        """Times by which segments left earlier or later than the algorithm allows, s; infinite if it never does."""
+    def score(self, algorithm: str, tolerances: Sequence[float]) -> float:
+        """Share of the segments that leave when the algorithm allows, as the mean over tolerances.
+
+        Away from the sender, some of what left before a loss and during a recovery is a guess, and where a guess is
+        wrong by a segment, the algorithm's window stays so until the next loss. So from one loss to the next, the
+        window may be wrong by a segment.
+        """
         import polars as pl
 
         allowed = pl.DataFrame(self._replay.follow(algorithm)[0])["allowed_s"].fill_null(np.inf).to_numpy()
-        found: NDArray[np.float64] = np.abs(np.nan_to_num(allowed, nan=np.inf) - self.events.sent_s)
-        return found
+        allowed = np.nan_to_num(allowed, nan=np.inf)
+        sent = self.events.sent_s
+        shifted = [allowed]
+        if not self.events.exact:
+            # A segment leaves when a window that is smaller by one would let the next one leave.
+            shifted += [np.append(allowed[1:], np.inf), np.insert(allowed[:-1], 0, np.inf)]
+        alike = np.array([[np.abs(one - sent) <= tolerance for tolerance in tolerances] for one in shifted])
+        counts = np.add.reduceat(alike, self._epochs, axis=2).sum(axis=1)
+        chosen = np.repeat(np.argmax(counts, axis=0), np.diff(np.append(self._epochs, len(sent))))
+        return float(np.take_along_axis(alike, chosen[None, None, :], axis=0).mean())
+
+    @cached_property
+    def _epochs(self) -> NDArray[np.int64]:
+        """The first segment after each loss, if the one before is a round trip ago at least."""
+        seen, sent = self.events.seen, self.events.sent_s
+        times = np.sort(seen.left_s[seen.left_lost])
+        first = times[np.diff(times, prepend=-np.inf) > self.events.handshake_s]
+        return np.unique(np.insert(np.minimum(np.searchsorted(sent, first), len(sent) - 1), 0, 0))
 
 
 def fit_algorithm(events: Events, leave_out: Iterable[str] = (), jobs: int = 2) -> AlgorithmFit:
@@ -128,16 +162,12 @@ def fit_algorithm(events: Events, leave_out: Iterable[str] = (), jobs: int = 2) 
     names = [name for name in candidates(ecn=events.ecn) if name.split(":")[0] not in out]
     replays = Replays(events)
 
-    def score(name: str) -> float:
-        errors = replays.errors(name)
-        return float(np.mean([(errors <= tolerance).mean() for tolerance in tolerances]))
-
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        scores = dict(zip(names, pool.map(score, names), strict=True))
-    return judged(scores, events.segments, tolerances[-1])
+        scores = dict(zip(names, pool.map(partial(replays.score, tolerances=tolerances), names), strict=True))
+    return judged(scores, events.segments, tolerances[-1], AT_SENDER if events.exact else ELSEWHERE)
 
 
-def judged(scores: dict[str, float], segments: int, tolerance_s: float) -> AlgorithmFit:
+def judged(scores: dict[str, float], segments: int, tolerance_s: float, bounds: Bounds = AT_SENDER) -> AlgorithmFit:
     """The algorithm that scores name."""
     ranking = tuple(
         Match(name, score, segments)
@@ -150,14 +180,14 @@ def judged(scores: dict[str, float], segments: int, tolerance_s: float) -> Algor
         is_alike = base in _drawing() and match.score >= known.score - WORTH_OF_GUESSES
         if is_alike and _place(match.algorithm) < _place(known.algorithm):
             best[base] = match
-    first = _first(best)
+    first = _first(best, bounds.score)
     alike = [match for match in best.values() if abs(match.score - first.score) <= ALIKE]
     alike.sort(key=lambda match: _place(match.algorithm))
     others = [match.score for match in best.values() if match not in alike]
     lead = first.score - max(others, default=0.0)
     share = f"{first.algorithm} sends {first.score:.1%} of the segments when the sender did"
     is_drawn = all(match.algorithm.split(":")[0] in _drawing() for match in alike)
-    fits = first.score >= LEAST_SCORE or (first.score >= LEAST_CLEAR_SCORE and lead >= LEAST_LEAD)
+    fits = first.score >= bounds.score or (first.score >= bounds.clear_score and lead >= bounds.lead)
     if not fits and is_drawn:
         fits = first.score >= LEAST_SCORE_OF_DRAWN and lead >= LEAST_LEAD_OF_DRAWN
     if not fits:
@@ -169,14 +199,14 @@ def judged(scores: dict[str, float], segments: int, tolerance_s: float) -> Algor
     return AlgorithmFit(names, ranking, tolerance_s, share)
 
 
-def _first(best: dict[str, Match]) -> Match:
+def _first(best: dict[str, Match], least: float) -> Match:
     """The best algorithm. One whose random numbers are guessed must be better by more than guesses can make it."""
     first = next(iter(best.values()))
     if first.algorithm.split(":")[0] not in _drawing():
         return first
     certain = (match for name, match in best.items() if name not in _drawing())
     other = next(certain, first)
-    return other if other.score >= max(LEAST_SCORE, first.score - WORTH_OF_GUESSES) else first
+    return other if other.score >= max(least, first.score - WORTH_OF_GUESSES) else first
 
 
 def tolerances_of(events: Events) -> Sequence[float]:
@@ -186,7 +216,7 @@ def tolerances_of(events: Events) -> Sequence[float]:
     if events.exact:
         return (*_TOLERANCES_S, max(_TOLERANCES_S[-1], share))
     tick = events.clock_ns / 1e9
-    return tick + _OTHERS, max(2 * tick, share), max(4 * tick, 2 * share)
+    return tick, max(tick, share / 4), max(tick, share)
 
 
 @cache

@@ -10,12 +10,17 @@ the ACK arrived whose timestamp they echo. Segments that were lost before the ca
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections import deque
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from elephan.explanation.departures import Arrivals, Packets, departures
 from elephan.explanation.modes import highest_mode
 from elephan.scenario import ScenarioError
 
@@ -39,6 +44,10 @@ _MS = 1_000_000
 _US = 1000
 _LEAST_SHARE = 0.1
 """Share of the least RTT of data that the handshake takes at least: its packets are smaller."""
+_ROUND_TRIP = 0.9
+"""Share of the least round trip that passes at least before a lost retransmission is repeated."""
+_DUPLICATES = 3
+"""Segments behind a hole that arrive before it is taken for lost (RFC 6675)."""
 _HEADER_BYTES = 52
 _SYN_BYTES = 60
 
@@ -165,59 +174,19 @@ class _Capture:
         ticks = int(self.tsval.max() - self.tsval.min())
         rate_hz = ticks / max(1e-9, (seen_ns.max() - seen_ns.min()) / 1e9)
         self.clock_ns = 1_000_000_000 // min(_CLOCKS_HZ, key=lambda hz: abs(np.log(max(rate_hz, 1e-9) / hz)))
-        tick_ns = self.tsval * self.clock_ns
-        tick_ns += int((seen_ns - tick_ns).min())
-        self.acked_ns = self.acked_ns + self._round_trip(connection, seen_ns)
-        order = np.argsort(tick_ns, kind="stable")
-        self.seq, self.past, tick_ns = self.seq[order], self.past[order], tick_ns[order]
-        self.tsval, self.tsecr = self.tsval[order], self.tsecr[order]
-        self.sent_ns = self._departures(tick_ns)
-        self._add_lost()
-
-    def _add_lost(self) -> None:
-        """Add the segments that were lost before the capture: a full queue drops the last ones of a burst."""
-        highest = np.maximum.accumulate(self.past)
-        is_new = np.flatnonzero(self.past > np.concatenate([self.seq[:1], highest[:-1]]))
-        ahead, behind = is_new[:-1], is_new[1:]
-        missing = self.seq[behind] > highest[ahead]
-        ahead, behind = ahead[missing], behind[missing]
-        order = np.argsort(np.concatenate([np.arange(len(self.seq)), ahead + 0.5]), kind="stable")
-        self.seq, self.past, self.sent_ns, self.tsval, self.tsecr = (
-            np.concatenate(pair)[order]
-            for pair in (
-                (self.seq, highest[ahead]),
-                (self.past, self.seq[behind]),
-                (self.sent_ns, self.sent_ns[ahead]),
-                (self.tsval, self.tsval[ahead]),
-                (self.tsecr, self.tsecr[ahead]),
-            )
+        shift_ns, shake = self._round_trip(connection, seen_ns), connection.handshake
+        self.acked_ns = self.acked_ns + shift_ns
+        opened_ns = shake.answer_ns + shift_ns if shake.opened_by_sender and shake.answer_ns is not None else None
+        packets = Packets(self.seq, self.past, seen_ns, self.tsval, self.tsecr)
+        reached = np.maximum.accumulate(connection.acks["ack"].to_numpy().astype(np.int64))
+        step = np.diff(reached, prepend=reached[:1])
+        acks = Arrivals(self.acked_ns, self.ack_tsval, np.maximum(step, self.payload), step > 0, reached)
+        found, self.tick_ns = departures(
+            packets, acks, self.clock_ns, connection.position.rtt_ns, self.payload, opened_ns
         )
-
-    def _departures(self, tick_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Times of departure within the ticks of the sender's clock: those of the ACKs that the segments echo."""
-        answers: dict[int, list[int]] = {}
-        for stamp, at in zip(self.ack_tsval.tolist(), self.acked_ns.tolist(), strict=True):
-            answers.setdefault(stamp, []).append(at)
-        # Most segments leave when an ACK arrives, so the ticks begin where most of those ACKs are within their tick.
-        firsts = np.array([answers.get(stamp, [-(2**62)])[0] for stamp in self.tsecr.tolist()])
-        late = np.sort((firsts - tick_ns)[np.abs(firsts - tick_ns) < 2 * self.clock_ns])
-        if len(late):
-            inside = np.searchsorted(late, late + self.clock_ns, side="left") - np.arange(len(late))
-            tick_ns = tick_ns + int(late[int(np.argmax(inside))])
-        self.tick_ns = int(tick_ns[0])
-        sent = tick_ns + self.clock_ns // 2
-        stamps = list(zip(self.tsval.tolist(), self.tsecr.tolist(), strict=True))
-        begin = 0
-        for end in range(1, len(stamps) + 1):
-            if end < len(stamps) and stamps[end] == stamps[begin]:
-                continue
-            tick = int(tick_ns[begin])
-            fitting = [at for at in answers.get(stamps[begin][1], ()) if tick <= at < tick + self.clock_ns]
-            if fitting:
-                places = np.arange(end - begin) * len(fitting) // (end - begin)
-                sent[begin:end] = np.array(fitting)[places]
-            begin = end
-        return np.maximum.accumulate(sent)
+        self.seq, self.past, self.sent_ns, self.tsval, self.tsecr = (
+            found.seq, found.past, found.at_ns, found.tsval, found.tsecr,
+        )  # fmt: skip
 
     def _round_trip(self, connection: Connection, seen_ns: NDArray[np.int64]) -> int:
         """Round trip of an ACK and the data that answer it while no queue waits, ns."""
@@ -262,7 +231,7 @@ def _numbers(column: pl.Series) -> NDArray[np.int64]:
     return values
 
 
-@dataclass
+@dataclass(slots=True)
 class _Segment:
     """Transmissions of a segment: the first, the latest and its timestamp."""
 
@@ -291,6 +260,17 @@ class _Walk:
         self.cumulative = capture.whole(acks["ack"].to_numpy().astype(np.int64))
         window = _numbers(acks["window"]) // capture.payload
         self.window = np.where(window < 0, _UNKNOWN_WINDOW, window)
+        self.delivered_ns, self.known_lost_ns, self.recovery_end = -1, -1, 0
+        self.least_ns = int(_ROUND_TRIP * connection.position.rtt_ns)
+        self.knowledge: list[int] = []
+        self.knowledge_ns: list[int] = []
+        self.idle_ns: list[int] = []
+        # Time of the first retransmission that the capture has of a segment; those segments, the last one first, until
+        # they are known as lost; those that are; and those whose retransmission is lost, too.
+        self.copies: dict[int, int] = {}
+        self.lost: list[int] = []
+        self.known_lost: list[int] = []
+        self.added: deque[int] = deque()
         self.echoes = (acks["flags"].to_numpy() & _ECHO) != 0
         self.blocks = [
             (
@@ -308,6 +288,12 @@ class _Walk:
         is_segment = np.concatenate([np.ones(len(capture.sent_ns)), np.zeros(len(capture.acked_ns))])
         first = np.searchsorted(capture.begins, capture.seq, side="right") - 1
         past = np.maximum(capture.whole(capture.past), first + 1)
+        if not capture.exact:
+            again = np.flatnonzero(
+                capture.past <= np.concatenate([capture.seq[:1], np.maximum.accumulate(capture.past)[:-1]])
+            )
+            self.copies = dict(zip(first[again[::-1]].tolist(), capture.sent_ns[again[::-1]].tolist(), strict=True))
+            self.lost = sorted(self.copies, reverse=True)
         sent = list(zip(capture.sent_ns.tolist(), first.tolist(), past.tolist(), capture.tsval.tolist(), strict=True))
         for place in np.lexsort((is_segment, times)).tolist():
             if place < len(sent):
@@ -317,6 +303,12 @@ class _Walk:
 
     def _send(self, at: int, first: int, past: int, stamp: int) -> None:
         past = min(past, self.count)
+        if not self.capture.exact:
+            if self.idle_ns and self.idle_ns[-1] == at:
+                self.idle_ns.pop()
+            # A tail loss probe repeats the last segment, and says nothing of those before it.
+            if past != self.next:
+                self._add_lost(at, min(first, self.next))
         if first < self.next:
             again = min(past, self.next)
             for segment in range(first, again):
@@ -331,6 +323,48 @@ class _Walk:
             else:
                 self.rows.append((1, at, self.next, past, True))
             self.next = past
+
+    def _add_lost(self, at: int, end: int) -> None:
+        """Add retransmissions that were lost before the capture: a sender repeats what it knows as lost, in the order
+        of the stream, before it sends what is behind ``end`` and new data. They left with an ACK that released nothing
+        else."""
+        while self.known_lost and self.known_lost[0] < end:
+            segment = heappop(self.known_lost)
+            # The loss of a retransmission takes a round trip to show.
+            latest = self.copies[segment] - self.least_ns
+            if segment < self.una or self.sacked[segment] or self.copies[segment] <= at:
+                continue
+            state = self.segments[segment]
+            known = self.knowledge_ns[bisect_right(self.knowledge, state.last_ns)]
+            place = bisect_left(self.idle_ns, known)
+            is_idle = place < len(self.idle_ns)
+            left = self.idle_ns[place] if is_idle else at
+            if left > latest:
+                continue
+            if is_idle:
+                self.idle_ns.pop(place)
+            self._note_sent(segment, left, state.stamp)
+            self.rows.insert(bisect_right(self.rows, left, key=itemgetter(1)), (1, left, segment, segment + 1, False))
+            self.added.append(segment)
+
+    def _learn(self, at: int, sent_ns: int) -> None:
+        """Note at an ACK that segments that left before ``sent_ns`` and have not arrived are lost (RFC 8985)."""
+        self.delivered_ns = max(self.delivered_ns, sent_ns)
+        is_recovering = self.una < self.recovery_end
+        if not is_recovering and self.sacked_count >= _DUPLICATES:
+            self.recovery_end, is_recovering = self.next, True
+        if is_recovering and self.delivered_ns > self.known_lost_ns:
+            self.known_lost_ns = self.delivered_ns
+            self.knowledge.append(self.delivered_ns)
+            self.knowledge_ns.append(at)
+            while self.lost and 0 <= self.segments[self.lost[-1]].first_ns < self.known_lost_ns:
+                heappush(self.known_lost, self.lost.pop())
+            while self.added and self.segments[self.added[0]].last_ns < self.known_lost_ns:
+                heappush(self.known_lost, self.added.popleft())
+        if is_recovering:
+            self.idle_ns.append(at)
+        else:
+            self.idle_ns.clear()
 
     def _note_sent(self, segment: int, at: int, stamp: int) -> None:
         state = self.segments[segment]
@@ -366,6 +400,8 @@ class _Walk:
         flags = is_of_resent | (bool(self.echoes[ack]) << 1)
         owd = int(self.capture.ack_tsval[ack]) * self.capture.clock_ns - stamp
         window = int(self.window[ack])
+        if not self.capture.exact:
+            self._learn(at, stamp if delivered > 0 else -1)
         if delivered > 0:
             self.deliveries.append((at, delivered, trigger, -1 if state.count > 1 else stamp, not blocks))
         self.rows.append((0, at, cumulative, window, blocks, repeated, trigger, max(stamp, 0), flags, owd))
@@ -442,7 +478,8 @@ class _Walk:
         for first, past in self.repeated:
             lost[first:past] = False
         rtt = np.where(stamp >= 0, (at - stamp) / 1e9, np.nan)
-        left_at, left, number = np.array(self.left, dtype=np.int64).T
+        # Retransmissions that were lost before the capture were added late.
+        left_at, left, number = np.array(sorted(self.left), dtype=np.int64).T
         last = np.array([segment.count for segment in self.segments], dtype=np.int64)[left]
         return Seen(
             (at - base) / 1e9, delivered, trigger, rtt, in_order > 0, lost, (left_at - base) / 1e9, left,

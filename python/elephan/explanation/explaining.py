@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 12
 """Most connections in an answer; ``flows`` of the capture has all."""
-MOST_REPLAYED = 200_000
+MOST_REPLAYED = 500_000
 """Most segments that are replayed by each algorithm: about 1 GB of memory."""
 MOST_RANKED = 10
 _MOST_INTERVALS = 200
