@@ -38,23 +38,23 @@ def test_the_baseline_has_zero() -> None:
 
 
 def test_a_class_has_the_score_of_the_same_algorithm_up_to_its_draws() -> None:
-    builtin, own = score("reno"), score("examples/my_reno.py")
+    builtin, own = (score(name, paths=8) for name in ("reno", "examples/my_reno.py"))
     assert not own.failures
     assert own.combined_score == pytest.approx(builtin.combined_score, abs=0.1)
 
 
 def test_a_score_repeats(tmp_path: Path) -> None:
     file = candidate(tmp_path)
-    assert score(file, seeds=1).parts == score(file, seeds=1).parts
+    assert score(file, seeds=1, paths=6).parts == score(file, seeds=1, paths=6).parts
 
 
 CHEATS = {
     "ignores losses": {"congestion": "return"},
     "is idle": {"step": "self.window = 1.0; return"},
     "reads the time, and grows where runs are measured": {
-        "step": "self.window = 2.0 if ack.now < 4 else 4 * self.window if ack.round_start else self.window"
+        "step": "self.window = 2.0 if ack.now < 12 else 4 * self.window if ack.round_start else self.window"
     },
-    "sends what it can before the run's end": {"step": "self.window += 50 if ack.now > 9 else 0"},
+    "sends what it can before the run's end": {"step": "self.window += 50 if ack.now > 28 else 0"},
     "knows the flows of its own kind": {
         "before": "flows = []",
         "step": "(self in self.flows) or self.flows.append(self)\n"
@@ -65,17 +65,17 @@ CHEATS = {
 
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_is_below_cubic(tmp_path: Path, name: str) -> None:
-    assert score(candidate(tmp_path, **CHEATS[name]), seeds=1).combined_score < 0
+    assert score(candidate(tmp_path, **CHEATS[name]), seeds=1, paths=12).combined_score < 0
 
 
 def test_seeds_that_a_candidate_has_seen_do_not_come_again(tmp_path: Path) -> None:
     print_seed = "def on_start(self, start):\n        super().on_start(start)\n        print(start.seed)\n"
-    seen = score(candidate(tmp_path, before=print_seed), seeds=1).artifacts["output"].split()[1:]
-    assert len(seen) > 50
+    seen = score(candidate(tmp_path, before=print_seed), seeds=1, paths=12).artifacts["output"].split()[1:]
+    assert len(seen) > 25
     known = (
         f"def on_start(self, start):\n        super().on_start(start)\n        assert str(start.seed) not in {seen}\n"
     )
-    assert not score(candidate(tmp_path, before=known), seeds=1).failures
+    assert not score(candidate(tmp_path, before=known), seeds=1, paths=12).failures
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,9 @@ BUFFERS_BDP = (0.3, 4.0)
 LOSSES = (0.0, 0.0, 0.0, 0.0, 1e-4, 1e-3)
 """Random losses, one for each path in turn: most paths have none."""
 QUEUES = ("droptail", "droptail", "droptail", "codel")
-QUICK_S, FULL_S = 12.0, 40.0
-"""Simulated time of a run in a quick and in a full score, s."""
+QUICK_S, FULL_S = 36.0, 40.0
+"""Simulated time of a run in a quick and in a full score, s. On paths of hundreds of packets, runs of 12 s ordered the
+candidates by how they start: Kendall's τ with the full score was 0.77, and 0.90 with runs of 24 s."""
 _VARIED = 0.2
 """Largest relative change of a run's duration, so that no candidate knows when a run ends."""
 _TRAINING = 1
