@@ -26,7 +26,9 @@ WORST_WEIGHT = 0.2
 WORST_FRACTION = 8
 _LOSSES = ("harm", "start")
 """Terms that are never positive: nothing is gained by giving way beyond an equal share."""
-TERMS = ("goodput", "delay", "harm", "start")
+SITUATION_OF = {"goodput": ALONE, "delay": ALONE, "harm": BESIDE, "start": LATE}
+"""The situation whose runs have a term."""
+TERMS = tuple(SITUATION_OF)
 
 Results = Mapping[Trial, Measured]
 Terms = dict[str, float]

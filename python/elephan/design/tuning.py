@@ -18,7 +18,7 @@ from typing import Any
 
 from elephan.comparison.preferences import BALANCED, Preference, preference
 from elephan.design import objective, places, trials
-from elephan.design.objective import TERMS, Results
+from elephan.design.objective import SITUATION_OF, TERMS, Results
 from elephan.design.places import Place
 from elephan.design.proposals import extra
 from elephan.design.trials import BASELINE, TrialError
@@ -29,6 +29,7 @@ from elephan.scenario.words import hint
 TRAINING = "training"
 _HELD_OUT_EVERY = 3
 _FAILED = float("-inf")
+_DURATION_S = 12.0
 _PLACE_FIELDS = {"rate_mbps": float, "rtt_ms": float, "buffer_bdp": float, "loss": float, "queue": str}
 
 Watch = Callable[[int, int, float, float], object]
@@ -56,7 +57,7 @@ class Setting:
 
     Attributes:
         parameters: values by name.
-        scores: the objective for each seed, relative to CUBIC with the same seed.
+        scores: the objective for each seed, relative to CUBIC with the same seed; in a front, that of its terms alone.
         terms: for each seed, the mean over the paths of each term.
         given_up: true if it was clearly worse at a look.
         why: the reason if a run failed.
@@ -81,7 +82,7 @@ class Setting:
         """The setting as a JSON document."""
         return {
             "parameters": self.parameters, "score": self.score if self.scores else None, "seeds": len(self.scores),
-            "terms": {name: self.term(name) for name in TERMS} if self.terms else {}, "given_up": self.given_up,
+            "terms": {name: self.term(name) for name in self.terms[0]} if self.terms else {}, "given_up": self.given_up,
             "why": self.why,
         }  # fmt: skip
 
@@ -137,10 +138,14 @@ class Tuning:
 
 
 class _Bench:
-    """Runs settings on paths, with the baseline's runs shared by all of them."""
+    """Runs settings on paths, with the baseline's runs shared by all of them: those that the terms need."""
 
-    def __init__(self, algorithm: str, fixed: Mapping[str, Any], chosen: Preference, jobs: int | None) -> None:
+    def __init__(
+        self, algorithm: str, fixed: Mapping[str, Any], chosen: Preference, terms: Sequence[str], jobs: int | None
+    ) -> None:
         self._algorithm, self._fixed, self._chosen, self._jobs = algorithm, fixed, chosen, jobs
+        self._terms = terms
+        self._situations = tuple(dict.fromkeys(SITUATION_OF[term] for term in terms))
         self._baseline: dict[tuple[tuple[Place, ...], int], Results] = {}
         self.runs = 0
 
@@ -150,7 +155,7 @@ class _Bench:
         plans = {
             seed: [
                 trials.Trial(place, situation, seed, places.duration_s(place, seed, mean_s))
-                for place in paths for situation in trials.SITUATIONS
+                for place in paths for situation in self._situations
             ]
             for seed in wanted
         }  # fmt: skip
@@ -167,10 +172,11 @@ class _Bench:
             setting.why, setting.given_up = str(error), True
             return
         for seed, plan in plans.items():
-            rows = list(objective.by_path({t: found[t] for t in plan}, self._baseline[paths, seed]).values())
+            every_term = objective.by_path({t: found[t] for t in plan}, self._baseline[paths, seed]).values()
+            rows = [{term: row[term] for term in self._terms} for row in every_term]
             combined, _, _ = objective.combined([objective.value(terms, self._chosen) for terms in rows])
             setting.scores.append(combined)
-            setting.terms.append({term: fmean(row[term] for row in rows) for term in TERMS})
+            setting.terms.append({term: fmean(row[term] for row in rows) for term in self._terms})
 
 
 def tune(
@@ -184,7 +190,7 @@ def tune(
     settings: int = 64,
     seeds: int = LOOKS[-1],
     budget_s: float = 600.0,
-    duration_s: float = places.QUICK_S,
+    duration_s: float = _DURATION_S,
     seed: int = 1,
     jobs: int | None = None,
     watch: Watch | None = None,
@@ -196,7 +202,8 @@ def tune(
         parameters: ranges, ``"beta=0.5..0.9"``.
         on_paths: ``"training"`` for the paths of a score, or a TOML file with ``[[path]]`` tables.
         prefer: weights of the objective, as in a comparison.
-        front: terms for a front instead of one objective: goodput, delay, harm, start.
+        front: terms for a front instead of one objective: goodput, delay, harm, start. Only the runs that they need
+            are made.
         fixed: parameters that are not tuned.
         settings: largest number of settings.
         seeds: largest number of seeds: 8, 16 or 32.
@@ -223,7 +230,7 @@ def tune(
     tuned, held_out = _paths(on_paths)
     spec = own.pin(algorithm)
     result = Tuning(own.label(spec), ranges, chosen, tuple(front), paths=(len(tuned), len(held_out)))
-    bench = _Bench(spec, dict(fixed or {}), chosen, jobs)
+    bench = _Bench(spec, dict(fixed or {}), chosen, tuple(front) or TERMS, jobs)
     begun = time.monotonic()
     study = _study(len(front) or 1, seed)
     looks = [look for look in LOOKS if look <= seeds]

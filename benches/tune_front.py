@@ -1,0 +1,146 @@
+"""Front of a tuning beside that of random points: CUBIC's β and C on 20 paths, for goodput and queueing delay.
+
+    python benches/tune_front.py [SETTINGS] [POINTS]
+
+The tuning has 500 settings, and random search 5,000 points of the same ranges; both run 8 seeds of 12 s on each path,
+random points only if 2 seeds have them among the tenth nearest to the front. The lines say how many settings of one
+front are surpassed by a point of the other, by more than a hundredth of a percent in both terms, and the hypervolumes
+above the worst point of all.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from elephan.design import objective, places, trials, tune
+from elephan.design.places import Place
+from elephan.metrics.batch import batch
+
+RANGES = {"beta": (0.5, 0.9), "c": (0.1, 2.0)}
+GOALS = ("goodput", "delay")
+COUNT, SEEDS, SCREENED, DURATION_S = 20, 8, 2, 12.0
+CLEARLY = 1e-4
+AT_ONCE = 500
+
+Point = tuple[float, ...]
+
+
+def paths() -> tuple[Place, ...]:
+    """Paths of 2 to 10 Mbit/s, and otherwise as those of a score: the front is of β and C, not of the path's rate."""
+    drawn = places.drawn(3, COUNT)
+    return tuple(Place(round(p.rate_mbps / 5 + 1, 2), p.rtt_ms, p.buffer_bdp, p.loss, p.queue) for p in drawn)
+
+
+def file_of(found: Sequence[Place], folder: str) -> Path:
+    """A file of these paths; every third one of a file is held out, so the last one is there again in between."""
+    rows: list[str] = []
+    for i, place in enumerate(found):
+        fields = f"rate_mbps = {place.rate_mbps}\nrtt_ms = {place.rtt_ms}\nbuffer_bdp = {place.buffer_bdp}"
+        rows.append(f'[[path]]\n{fields}\nloss = {place.loss}\nqueue = "{place.queue}"\n')
+        if i % 2:
+            rows.append("[[path]]\nrate_mbps = 3\nrtt_ms = 50\nbuffer_bdp = 1\n")
+    path = Path(folder) / "paths.toml"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return path
+
+
+def drawn(count: int) -> list[dict[str, float]]:
+    draw = random.Random(1)
+    return [{name: float(f"{draw.uniform(*ends):.6g}") for name, ends in RANGES.items()} for _ in range(count)]
+
+
+def nearest(given: Sequence[dict[str, float]], points: Sequence[Point], count: int) -> list[dict[str, float]]:
+    """The points of the first fronts, each of what the fronts before leave."""
+    left = list(range(len(points)))
+    kept: list[int] = []
+    while left and len(kept) < count:
+        best = set(front([points[i] for i in left]))
+        kept += [i for i in left if points[i] in best]
+        left = [i for i in left if points[i] not in best]
+    return [given[i] for i in kept[:count]]
+
+
+def goals_of(found: Sequence[Place], given: Sequence[dict[str, float]], seeds: int) -> list[Point]:
+    """The two terms of points, many of them in one batch."""
+    plan = [
+        trials.Trial(place, trials.ALONE, seed, places.duration_s(place, seed, DURATION_S))
+        for place in found for seed in range(1, seeds + 1)
+    ]  # fmt: skip
+    baseline = trials.measure(trials.BASELINE, {}, plan)
+    base = trials.base(("cubic", "cubic"), {}, trials.ALONE)
+    points: list[Point] = []
+    for start in range(0, len(given), AT_ONCE):
+        part = given[start : start + AT_ONCE]
+        rows = [
+            {**trial.place.changes, "seed": trial.seed, "duration": f"{trial.duration_s:g} s"}
+            | {f"flow[0].parameters.{name}": value for name, value in each.items()}
+            for each in part for trial in plan
+        ]  # fmt: skip
+        frame = batch(base, rows, ("goodput_mbps", "mean_queue_delay_ms"), progress=False)
+        columns = frame["goodput_mbps[subject]"], frame["mean_queue_delay_ms"]
+        numbers = [trials.Measured(own, math.nan, queue) for own, queue in zip(*columns, strict=True)]
+        for i in range(len(part)):
+            of_one = dict(zip(plan, numbers[i * len(plan) : (i + 1) * len(plan)], strict=True))
+            terms = objective.by_path(of_one, baseline).values()
+            points.append(tuple(sum(row[goal] for row in terms) / len(terms) for goal in GOALS))
+    return points
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """Points that no other one surpasses."""
+    found: list[Point] = []
+    for point in sorted(set(points), reverse=True):
+        if not found or point[1] > found[-1][1]:
+            found.append(point)
+    return found
+
+
+def surpassed(own: Sequence[Point], others: Sequence[Point]) -> int:
+    return sum(any(all(b > a + CLEARLY for a, b in zip(p, o, strict=True)) for o in others) for p in own)
+
+
+def volume(points: Sequence[Point], worst: Point) -> float:
+    total, before = 0.0, worst[1]
+    for goodput, delay in points:
+        total += (goodput - worst[0]) * (delay - before)
+        before = delay
+    return total
+
+
+def processor_s() -> float:
+    times = os.times()
+    return times.user + times.system
+
+
+def main() -> None:
+    settings = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 5000
+    found = paths()
+    with tempfile.TemporaryDirectory() as folder:
+        begun = processor_s()
+        tuned = tune(
+            "cubic", [f"{name}={low}..{high}" for name, (low, high) in RANGES.items()], on_paths=file_of(found, folder),
+            front=GOALS, settings=settings, seeds=SEEDS, duration_s=DURATION_S, budget_s=1e6,
+        )  # fmt: skip
+        print(f"tune: {len(tuned.settings)} settings, {processor_s() - begun:.0f} s of processor time", flush=True)
+    begun = processor_s()
+    given = drawn(count)
+    given = nearest(given, goals_of(found, given, SCREENED), count // 10)
+    points = goals_of(found, given, SEEDS)
+    print(f"random: {count} points, {processor_s() - begun:.0f} s of processor time")
+    own = front([tuple(s.term(goal) for goal in GOALS) for s in tuned.settings if s.terms and not s.given_up])
+    others = front(points)
+    worst = tuple(min(point[i] for point in [*own, *others]) for i in range(2))
+    print(f"front of {len(own)} settings: {surpassed(own, others)} surpassed by a random point")
+    print(f"front of {len(others)} random points: {surpassed(others, own)} surpassed by a setting")
+    print(f"hypervolume: {volume(own, worst):.6f} and {volume(others, worst):.6f}")
+
+
+if __name__ == "__main__":
+    main()
