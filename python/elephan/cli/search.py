@@ -21,7 +21,9 @@ _OPTIONS = {name: f"--{name}" for name in ("for", "over", "against", "limit", "b
 
 @click.command("search")
 @click.argument("algorithm", metavar="ALG")
-@click.option("--for", "purpose", required=True, metavar="WHAT", help="harm, starvation, underuse, delay or collapse.")
+@click.option(
+    "--for", "purpose", required=True, metavar="WHAT", help="harm, starvation, late-start, underuse, delay or collapse."
+)
 @click.option(
     "--over", multiple=True, metavar="NAME=LOW..HIGH",
     help="Range of a dimension (rate=10..50), one value (rtt=40), or FACTOR=none. [default: see docs/design.md]",

@@ -26,6 +26,11 @@ def _starvation(row: Row, point: Point, baseline: Row | None) -> float:
     return min(1e6, rates[1] / rates[0]) if rates[0] > 0 else 1e6
 
 
+def _late_start(row: Row, point: Point, baseline: Row | None) -> float:
+    first, second = _goodput(row, FIRST), _goodput(row, SECOND)
+    return min(1e6, second / first) if "late.start" in point and first > 0 and second > 0 else 1e-6
+
+
 def _underuse(row: Row, point: Point, baseline: Row | None) -> float:
     left = max(1e-3, capacity_mbps(point) - _goodput(row, PULSES))
     return max(1e-6, 1 - (_goodput(row, FIRST) + _goodput(row, SECOND)) / left)
@@ -82,6 +87,11 @@ GOALS = {
         Goal(
             "starvation", _starvation, 10.0, "Arun, Alizadeh and Balakrishnan (2022) report ratios from 9 to 13",
             "goodput of the faster of two flows of its kind, relative to the slower",
+        ),
+        Goal(
+            "late-start", _late_start, 1.5, "Tan, Yuan and Zukerman (2005) derive 1.62 for two flows of FAST",
+            "goodput of a late-starting flow of its kind, relative to the first flow",
+            without=("far", "jitter", "dip", "route", "slower", "outage", "pulses"),
         ),
         Goal(
             "underuse", _underuse, 0.5, "half of the capacity stays unused",

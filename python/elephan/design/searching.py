@@ -209,7 +209,7 @@ def search(
 
     Args:
         algorithm: name of a built-in algorithm, or a file and a class.
-        purpose: harm, starvation, underuse, delay or collapse.
+        purpose: harm, starvation, late-start, underuse, delay or collapse.
         over: ranges of the space, ``"rate=10..50"``, or ``"loss=none"``.
         parameters: parameters of the algorithm.
         against: an algorithm that must not fail in the same way at the same point.

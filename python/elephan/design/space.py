@@ -83,8 +83,8 @@ DIMENSIONS = (
     Dimension("slower.at", "s", 0.5, 15, "time of this"),
     Dimension("outage.length", "ms", 50, 3000, "time for which the bottleneck is down"),
     Dimension("outage.at", "s", 0.5, 15, "time of this"),
-    Dimension("pulses.share", "times", 0.02, 0.3, "mean rate of pulses of datagrams, relative to the bottleneck"),
-    Dimension("pulses.peak", "times", 0.5, 3, "rate of a pulse, relative to the bottleneck"),
+    Dimension("pulses.share", "times", 0.02, 0.3, "mean rate of pulses of datagrams, relative to the smallest rate"),
+    Dimension("pulses.peak", "times", 0.5, 3, "rate of a pulse, relative to the smallest rate"),
     Dimension("pulses.period", "ms", 200, 3000, "time from pulse to pulse"),
 )
 FACTORS = tuple(dict.fromkeys(d.factor for d in DIMENSIONS if d.factor != _PATH))
@@ -219,8 +219,10 @@ def row(point: Point) -> dict[str, Any]:
     if has_pulses(point):
         period_ms, peak = point["pulses.period"], point["pulses.peak"]
         on_ms = round(period_ms * point["pulses.share"] / peak, 3)
+        # Relative to the smaller rate: pulses of 30 % of a rate that falls to a tenth would leave nothing to any flow.
+        slowest = rate * point.get("slower.share", 1.0)
         found["flow[2].datagrams"] = {
-            "rate": f"{peak * rate:g} Mbit/s", "on": f"{on_ms:g} ms", "off": f"{period_ms - on_ms:g} ms"
+            "rate": f"{peak * slowest:g} Mbit/s", "on": f"{on_ms:g} ms", "off": f"{period_ms - on_ms:g} ms"
         }  # fmt: skip
     return found
 
