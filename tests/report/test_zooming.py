@@ -13,6 +13,9 @@ from elephan.report import pages
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.matrix import Matrix
+from elephan.report.run import run_report
+from elephan.runs import Store, sweep
+from elephan.scenario import Scenario
 from elephan.web import page as web
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
@@ -149,3 +152,21 @@ def test_without_the_script_a_page_has_pictures(monkeypatch: pytest.MonkeyPatch)
     text = pages.render("plot.html.j2", {}, figures={"time": FIGURES["time"].spec()}, page=page)
     assert '"time":{"picture":"data:image/svg+xml;base64,' in text
     assert "uplot" not in text.lower()
+
+
+def test_a_run_has_its_losses_and_folds_its_distribution(browser: Any, tmp_path: Path) -> None:
+    scenario = Scenario.dumbbell(
+        ["cubic", "reno"], rate="20 Mbit/s", rtt="40 ms", buffer="50% BDP", duration="30 s", title="losses"
+    )
+    (run,) = sweep([scenario], on="sim", store=Store(tmp_path / "store"), jobs=1)
+    file = run_report(run, tmp_path / "report")
+    assert file.stat().st_size < 1_000_000
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"file://{file}")
+    assert "loss events" in page.inner_text("#time")
+    assert page.evaluate("document.querySelector('.fold').getBoundingClientRect().top") < 2000
+    assert page.locator("#distribution [data-drawn]").count() == 0
+    page.click(".fold summary >> text=distribution")
+    page.wait_for_selector("#distribution [data-drawn]")
+    assert page.locator("#distribution .fig-panel").count() == 2
+    page.close()

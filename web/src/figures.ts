@@ -73,7 +73,7 @@ class Plot {
     const slot = room / Math.max(1, texts.length);
     const angle = way === "x" && widest > slot - 6 ? (slot < 18 ? -90 : -45) : 0;
     const label = way === "x" ? axis.title?.text : undefined;
-    const size = way === "y" ? (_: uPlot, shown: string[] | null) => 16 + Math.max(30, ...(shown ?? []).map(width)) : angle ? widest * (angle === -90 ? 1 : 0.72) + 16 : 30;
+    const size = way === "y" ? (_: uPlot, shown: string[] | null) => 16 + Math.max(44, ...(shown ?? []).map(width)) : angle ? widest * (angle === -90 ? 1 : 0.72) + 16 : 30;
     return {
       stroke: quiet, font: FONT, size, grid: { stroke: words.length ? "transparent" : line, width: 1 }, ticks: { stroke: line, width: 1 },
       ...(label ? { label, labelFont: FONT, labelSize: 20, labelGap: 0 } : {}),

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 SYMBOLS = (
     "circle", "square", "triangle-up", "triangle-down", "diamond", "x-thin-open", "cross-thin-open", "star", "hexagon",
 )  # fmt: skip
-_MODES = {"both": "lines+markers", "line": "lines", "markers": "markers", "published": "markers"}
+_MODES = {"both": "lines+markers", "line": "lines", "markers": "markers", "dots": "markers", "published": "markers"}
 _ROW_PX, _EXTRA_PX = 330, 110
 
 
-Drawn = Literal["both", "line", "markers", "published"]
+Drawn = Literal["both", "line", "markers", "dots", "published"]
 Reach = tuple[float, float, float]
 """A value, and the smallest and the largest value of its replicates."""
 
@@ -38,8 +38,8 @@ class Points:
         low: lower ends of the intervals over replicates; empty without intervals.
         high: upper ends.
         style: index into :data:`~elephan.report.figures.COLORS` and :data:`SYMBOLS`.
-        drawn: ``line`` for a model, ``markers`` for measurements that are compared with a model, ``published`` for
-            published numbers, otherwise ``both`` (markers on a line).
+        drawn: ``line`` for a model or a distribution, ``markers`` for measurements that are compared with a model,
+            ``dots`` for many points, ``published`` for published numbers, otherwise ``both`` (markers on a line).
     """
 
     name: str
@@ -246,6 +246,8 @@ def _named(name: str, named: set[str]) -> dict[str, Any]:
 def _scatter(points: Points, suffix: str) -> dict[str, Any]:
     line = {"width": 1.4, "color": COLORS[points.style]}
     marker: dict[str, Any] = {"symbol": SYMBOLS[points.style], "size": 7, "color": COLORS[points.style], "line": line}
+    if points.drawn == "dots":
+        marker |= {"symbol": "circle", "size": 3}
     if points.drawn == "published":
         marker |= {"symbol": "star", "size": 13, "line": {"width": 1.4, "color": "#888888"}}
     return {

@@ -120,12 +120,30 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Marks:
+    """Crosses at points of a panel, such as the losses of a flow.
+
+    Attributes:
+        name: name in the legend, which several of a panel may share.
+        x: positions, in the unit of the x axis.
+        y: values.
+        color: index into :data:`COLORS`.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    color: int = 0
+
+
+@dataclass(frozen=True)
 class Panel:
     """One part of a figure, with its own y axis."""
 
     title: str
     y_label: str
     curves: tuple[Curve, ...]
+    marks: tuple[Marks, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -158,7 +176,17 @@ class Traces(Figure):
             if self.shaded:
                 layout["shapes"].append(shade(*self.shaded[:2], suffix))
             data += [_line(curve, suffix) for curve in panel.curves]
+            data += [_crosses(marks, suffix, first=i == 0) for i, marks in enumerate(panel.marks)]
         return {"data": data, "layout": layout}
+
+
+def _crosses(marks: Marks, suffix: str, *, first: bool) -> dict[str, Any]:
+    marker = {"symbol": "x-thin-open", "size": 6, "color": COLORS[marks.color], "line": {"width": 1.4}}
+    return {
+        "type": "scatter", "mode": "markers", "name": marks.name, "showlegend": first, "x": list(marks.x),
+        "y": list(marks.y), "marker": marker, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}",
+        "legend": f"legend{suffix}", "hovertemplate": "%{x:.2f} s",
+    }  # fmt: skip
 
 
 def _stroke(curve: Curve) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elephan.report import pages
-from elephan.report.figures import Curve, Panel, Traces
+from elephan.report.charts import LineChart, LinePanel, Points
+from elephan.report.figures import Curve, Marks, Panel, Traces
 from elephan.report.provenance import facts, title_of
 from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
 from elephan.report.tables import table
@@ -15,6 +16,9 @@ from elephan.runs.crowds import QUANTILES
 from elephan.runs.result import defined, flow_columns, flow_rows, measured_range, whole_run
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from elephan.runs import Run
 
 FLOW_COLUMNS = {
@@ -37,6 +41,12 @@ SOURCE_COLUMNS = {
     "retransmits of all": "retransmits",
 }  # fmt: skip
 BINS = 2000
+MOST_MARKS = 2000
+"""Largest number of crosses of a flow."""
+MOST_DOTS = 1000
+"""Largest number of points of a flow in a scatter plot."""
+MOST_STEPS = 201
+"""Points of a distribution."""
 
 
 def run_report(run: Run, out: str | Path) -> Path:
@@ -63,7 +73,9 @@ def run_report(run: Run, out: str | Path) -> Path:
         "toml": run.scenario.to_toml(),
         "provenance": facts([run]),
     }
-    return pages.report("run.html.j2", Path(out) / "report.html", page, [_over_time(run)], runs=[run])
+    return pages.report(
+        "run.html.j2", Path(out) / "report.html", page, [_over_time(run), *_distribution(run)], runs=[run]
+    )
 
 
 def _over_time(run: Run) -> Traces:
@@ -86,7 +98,8 @@ def _over_time(run: Run) -> Traces:
     )
     panels = []
     if names:
-        panels.append(Panel("Congestion window", "cwnd (segments)", windows))
+        marks = () if run.is_crowd else tuple(_losses(run, name, i % 8) for i, name in enumerate(names))
+        panels.append(Panel("Congestion window", "cwnd (segments)", windows, tuple(one for one in marks if len(one.x))))
         panels.append(Panel(of_rates, "Mbit/s", rates))
     if any(value is not None for curve in trips for value in curve.values):
         panels.append(Panel("Smoothed round-trip time", "ms", trips))
@@ -95,10 +108,62 @@ def _over_time(run: Run) -> Traces:
     return Traces(
         "time",
         "Windows, rates, round trips and queues" if trips else "Windows, rates and queues",
-        "The gray part is measured. Drag to zoom, double-click to go back.",
+        "The gray part is measured; a cross is the beginning of a recovery. Drag to zoom, double-click to go back.",
         tuple(panels),
         shaded=(*measure_window(run), "measured"),
     )
+
+
+def _losses(run: Run, flow: str, color: int) -> Marks:
+    """Crosses where a flow begins a recovery, on its window; the first ones of a run that has very many."""
+    import numpy as np
+
+    from elephan.metrics.reading import duration_s, flow_series
+
+    window = (0.0, duration_s(run))
+    times, counts = flow_series(run, flow, "loss_events", window)
+    _, windows = flow_series(run, flow, "cwnd", window)
+    (places,) = np.nonzero(np.diff(counts, prepend=0.0) > 0)
+    places = places[:MOST_MARKS]
+    known = [None if value != value else float(f"{value:.4g}") for value in windows[places].tolist()]
+    return Marks("loss events", [round(time, 3) for time in times[places].tolist()], known, color)
+
+
+def _distribution(run: Run) -> list[LineChart]:
+    """The round trips of the measured part against the windows, and their distribution; empty without samples."""
+    import numpy as np
+
+    from elephan.metrics.reading import alive, chosen, measure_window
+
+    if run.is_crowd:
+        return []
+    dots, shares = [], []
+    for i, spec in enumerate(chosen(run)[0]):
+        (_, windows), (_, trips) = (alive(run, spec.name, column, measure_window(run)) for column in ("cwnd", "rtt_s"))
+        known = ~(np.isnan(windows) | np.isnan(trips))
+        if not known.any():
+            continue
+        x, y = windows[known], trips[known] * 1e3
+        step = max(1, -(-len(x) // MOST_DOTS))
+        dots.append(Points(spec.name, _short(x[::step]), _short(y[::step]), style=i % 8, drawn="dots"))
+        parts = np.linspace(0.0, 1.0, MOST_STEPS)
+        values = _short(np.quantile(y, parts))
+        shares.append(Points(spec.name, values, _short(parts), style=i % 8, drawn="line"))
+    if not dots:
+        return []
+    return [LineChart(
+        "distribution", "Round trips against windows, and their distribution",
+        "Samples of the measured part, taken once in a sampling interval. A queue that a flow fills is a line that "
+        "rises to the right; a tail is where the second curve flattens.",
+        (
+            LinePanel("Round trip against window", "cwnd (segments)", "RTT (ms)", tuple(dots)),
+            LinePanel("Distribution of the round trip", "RTT (ms)", "fraction of the samples below", tuple(shares)),
+        ),
+    )]  # fmt: skip
+
+
+def _short(values: npt.NDArray[np.float64]) -> list[float]:
+    return [float(f"{value:.4g}") for value in values.tolist()]
 
 
 def _quantile_curves(run: Run, column: str) -> tuple[Curve, ...]:

@@ -24,8 +24,8 @@ const watcher = new IntersectionObserver((entries) => {
   }
 }, { rootMargin: "400px" });
 document.querySelectorAll("[data-figure]").forEach((node) => {
-  const { top, width } = node.getBoundingClientRect();
-  if (width > 0 && top < innerHeight + 400) draw(node, figures[node.dataset.figure]);
+  // A figure in a closed fold has a place, but is drawn when it is opened.
+  if (!node.closest("details:not([open])") && node.getBoundingClientRect().top < innerHeight + 400) draw(node, figures[node.dataset.figure]);
   else watcher.observe(node);
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
