@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from elephan.backends import RawResult, get
 from elephan.backends.kernel.lab import can_run
-from elephan.backends.linux import lab
+from elephan.backends.linux import build, kernels, lab
+from elephan.backends.linux.guest import GuestError
 from elephan.backends.linux.plan import Plan
 from elephan.cli.main import run_command
 from elephan.scenario import Scenario, ScenarioError, catalog
@@ -74,6 +76,28 @@ def test_weights_of_pie_are_sixteenths_as_in_tc() -> None:
     assert words(options(dumbbell(queue="linux:pie"))) == {1: 15_000, 2: 1000, 3: 15_000, 4: 2, 5: 20, 6: 1}
 
 
+def test_dualpi2_has_its_weights_in_256ths_and_its_small_numbers_in_bytes() -> None:
+    found = options(dumbbell(queue="linux:dualpi2", queue_parameters={"ecn_mask": 3, "classic_percent": 20}))
+    assert words(found) == {1: 1000, 2: 2**32 - 1, 3: 15_000, 4: 16_000, 5: 41, 6: 819, 8: 1000}
+    assert {kind: list(value) for kind, value in found.items() if len(value) == 1} == {10: [2], 13: [20], 14: [3]}
+
+
+def test_a_configuration_has_what_only_later_kernels_have(tmp_path: Path) -> None:
+    plain = build._config(tmp_path)
+    assert "DUALPI2" not in plain
+    (tmp_path / "net" / "sched").mkdir(parents=True)
+    (tmp_path / "net" / "sched" / "sch_dualpi2.c").touch()
+    assert build._config(tmp_path) == plain + "CONFIG_NET_SCH_DUALPI2=y\n"
+
+
+@needs_kernel
+def test_a_discipline_that_the_kernel_lacks_is_one_line() -> None:
+    if (kernels.chosen(250).tree / "net" / "sched" / "sch_dualpi2.c").exists():
+        pytest.skip("the kernel has DualPI2")
+    with pytest.raises(GuestError, match="this kernel has no queue discipline 'dualpi2'"):
+        get("linux").run(dumbbell(queue="linux:dualpi2", duration="1 s", measure={}))
+
+
 def test_thresholds_of_red_are_bytes_and_its_weight_a_shift() -> None:
     given = {"min": "10 packets", "max": "40 packets", "weight": 2.0**-9, "max_p": 0.5, "adaptive": True}
     found = options(dumbbell(queue="linux:red", queue_parameters=given))
@@ -103,6 +127,7 @@ def test_a_receiver_has_its_senders_congestion_control_on_any_path() -> None:
         ({"queue_parameters": {"targat": "5 ms"}}, "queue_parameters.targat", "did you mean 'target'"),
         ({"queue": "linux:pie", "queue_parameters": {"burst": "1 s"}}, "burst", "not a parameter of linux:pie"),
         ({"queue": "linux:pie", "queue_parameters": {"alpha": 0.1}}, "alpha", "no multiple of 1/16"),
+        ({"queue": "linux:dualpi2", "queue_parameters": {"beta": 3.2}}, "beta", "the nearest is 3.19921875"),
         ({"queue": "linux:red", "queue_parameters": {"gentle": True}}, "gentle", "not a parameter of linux:red"),
         ({"queue": "linux:red", "queue_parameters": {"weight": 0.002}}, "weight", "the nearest is 0.001953125"),
         ({"queue": "linux:cobel"}, "queue", "did you mean 'linux:codel'"),

@@ -12,6 +12,8 @@ const ACK: u16 = 0x1 | 0x4;
 const CREATE: u16 = ACK | 0x400;
 const REQUEST: u16 = 0x1;
 const DUMP: u16 = 0x1 | 0x300;
+/// Flag of an attribute that contains attributes (`NLA_F_NESTED`).
+const NESTED: u16 = 0x8000;
 const ROOT: u32 = 0xffff_ffff;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -196,7 +198,8 @@ impl Netlink {
         for (kind, value) in &queue.options {
             attribute(&mut values, *kind, value);
         }
-        attribute(&mut inner, 2, &values);
+        // The flag is an obligation for DualPI2, and earlier disciplines ignore it.
+        attribute(&mut inner, 2 | NESTED, &values);
         self.ask(RTM_NEWQDISC, CREATE | 0x100, &inner)?;
         queue.idle_limit.map_or(Ok(()), |limit| self.packets_of_discipline(index, limit, FOREVER_NS, CREATE | 0x100))
     }

@@ -32,6 +32,19 @@ pub fn at(place: impl AsRef<str>) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", place.as_ref()))
 }
 
+/// Adds the queue discipline at which an error occurred, and says if the kernel lacks it.
+fn of_queue(kind: &str) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(
+            error.kind(),
+            format!(
+                "this kernel has no queue discipline '{kind}'; 'elephan lab linux build --source DIR' builds another"
+            ),
+        ),
+        _ => at(kind)(error),
+    }
+}
+
 fn set(sysctls: &BTreeMap<String, String>) -> io::Result<()> {
     sysctls.iter().try_for_each(|(name, value)| fs::write(format!("/proc/sys/{name}"), value).map_err(at(name)))
 }
@@ -134,7 +147,7 @@ impl Path {
             self.talks[device.from].netem(&name, netem)?;
         }
         if let Some(queue) = &device.queue {
-            self.talks[device.from].queue(&name, queue).map_err(at(&queue.kind))?;
+            self.talks[device.from].queue(&name, queue).map_err(of_queue(&queue.kind))?;
             let counted = Counted { marks_at: queue.marks_at, held: queue.idle_limit.is_some().into() };
             self.own.insert((device.from, sys::device_index(&name)?), counted);
         }

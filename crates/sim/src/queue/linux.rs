@@ -72,6 +72,29 @@ elephan_cc::params! {
     }
 }
 
+elephan_cc::params! {
+    /// Parameters of Linux's DualPI2, which Linux has since 6.17.
+    pub struct DualPi2OfLinux {
+        /// Target delay of the classic queue.
+        target: Time = duration(15.0 * MS, 1.0 * US, 100.0 * S), "Linux 6.17, net/sched/sch_dualpi2.c; RFC 9332 Appendix A.1";
+        /// Interval between two updates of the probability (Tupdate).
+        update: Time = duration(16.0 * MS, 100.0 * US, 4.0 * S), "Linux 6.17, net/sched/sch_dualpi2.c";
+        /// Weight of the difference from the target, a multiple of 1/256.
+        alpha: f64 = num(41.0 / 256.0, 1.0 / 256.0, 1e3, Unit::PerSecond), "Linux 6.17, net/sched/sch_dualpi2.c";
+        /// Weight of the trend, a multiple of 1/256.
+        beta: f64 = num(819.0 / 256.0, 1.0 / 256.0, 1e3, Unit::PerSecond), "Linux 6.17, net/sched/sch_dualpi2.c";
+        /// Coupling factor k: the marking probability of the scalable queue is k times the square root of the classic
+        /// probability.
+        coupling: u32 = int(2.0, 1.0, 255.0, Unit::None), "Linux 6.17, net/sched/sch_dualpi2.c; RFC 9332 Appendix A.1";
+        /// Smallest delay at which every packet of the scalable queue is marked.
+        step: Time = duration(1.0 * MS, 1.0 * US, 4.0 * S), "Linux 6.17, net/sched/sch_dualpi2.c";
+        /// Smallest percentage of the rate for the classic queue while both queues are busy.
+        classic_percent: u32 = int(10.0, 0.0, 100.0, Unit::None), "Linux 6.17, net/sched/sch_dualpi2.c";
+        /// ECN codepoints of the scalable queue: 1 is ECT(1), 2 is ECT(0), 3 is both. Linux's DCTCP sends ECT(0).
+        ecn_mask: u32 = int(1.0, 1.0, 3.0, Unit::None), "Linux 6.17, net/sched/sch_dualpi2.c";
+    }
+}
+
 /// A discipline of Linux, and the check of its parameters.
 #[derive(Debug)]
 pub struct Row {
@@ -119,6 +142,15 @@ const ROWS: &[Row] = &[
         check: check_pie,
     },
     Row {
+        entry: Entry::new(
+            "linux:dualpi2",
+            "Linux's dual queue coupled AQM, in kernels from 6.17 on",
+            "Linux 6.17, net/sched/sch_dualpi2.c",
+            &[DualPi2OfLinux::TABLE],
+        ),
+        check: check_dualpi2,
+    },
+    Row {
         entry: Entry {
             derive: derive_red,
             ..Entry::new(
@@ -134,6 +166,8 @@ const ROWS: &[Row] = &[
 
 /// Steps of the weights of PIE in Linux.
 const PIE_STEPS: f64 = 16.0;
+/// Steps of the weights of DualPI2 in Linux.
+const DUALPI2_STEPS: f64 = 256.0;
 
 /// Every discipline of Linux.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
@@ -148,9 +182,23 @@ pub fn row(name: &str) -> Option<&'static Row> {
 
 fn check_pie(settings: &Settings) -> Result<(), BuildError> {
     let p = PieOfLinux::read(settings)?;
-    for (name, value) in [("alpha", p.alpha), ("beta", p.beta)] {
-        if (value * PIE_STEPS).fract() != 0.0 {
-            return settings.conflict_of(name, format!("{value} is no multiple of 1/16, which Linux counts in"));
+    check_steps(settings, [("alpha", p.alpha), ("beta", p.beta)], PIE_STEPS)
+}
+
+fn check_dualpi2(settings: &Settings) -> Result<(), BuildError> {
+    let p = DualPi2OfLinux::read(settings)?;
+    check_steps(settings, [("alpha", p.alpha), ("beta", p.beta)], DUALPI2_STEPS)
+}
+
+/// Rejects weights between the steps that Linux counts in.
+fn check_steps(settings: &Settings, weights: [(&'static str, f64); 2], steps: f64) -> Result<(), BuildError> {
+    for (name, value) in weights {
+        if (value * steps).fract() != 0.0 {
+            let nearest = libm::round(value * steps).max(1.0) / steps;
+            return settings.conflict_of(
+                name,
+                format!("{value} is no multiple of 1/{steps}, which Linux counts in; the nearest is {nearest}"),
+            );
         }
     }
     Ok(())
@@ -212,6 +260,11 @@ mod tests {
             ("linux:red", vec![("weight", 0.002)], "0.002 is no power of two; the nearest is 0.001953125"),
             ("linux:red", vec![("min", 30.0), ("max", 20.0)], "20 packets must be more than min, 30"),
             ("linux:pie", vec![("alpha", 0.1)], "0.1 is no multiple of 1/16, which Linux counts in"),
+            (
+                "linux:dualpi2",
+                vec![("beta", 3.2)],
+                "3.2 is no multiple of 1/256, which Linux counts in; the nearest is 3.19921875",
+            ),
         ] {
             assert!(refused(kind, &given).contains(message), "{}", refused(kind, &given));
         }

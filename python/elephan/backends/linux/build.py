@@ -55,6 +55,8 @@ _SOURCES = frozenset((
     ".c", ".h", ".S", ".dts", ".dtsi", ".dtso", ".rst", ".txt", ".json", ".yaml", ".svg", ".py", ".rs", ".pl", ".sh",
     ".po", ".gif", ".bin", ".inc", ".asm", ".tbl",
 ))  # fmt: skip
+# Lines of the configuration for what kernels after Debian's 6.12 have, by the file that shows it.
+_LATER = {"net/sched/sch_dualpi2.c": "CONFIG_NET_SCH_DUALPI2=y"}
 _DEPENDENCY = re.compile(r"[\w./+-]+\.[chS]\b")
 
 Tell = Callable[[str], None]
@@ -197,6 +199,12 @@ def _digest(source: Source, hz: int) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGITS]
 
 
+def _config(tree: Path) -> str:
+    """The configuration of a tree: that of all kernels, and what only later ones have."""
+    later = [line for path, line in _LATER.items() if (tree / path).exists()]
+    return "\n".join([_text("kernel.config").rstrip("\n"), *later, ""])
+
+
 def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
@@ -217,7 +225,7 @@ def _make(source: Source, digest: str, hz: int, work: Path, tell: Tell) -> Kerne
     set_netem(tree)
     set_registers(tree)
     config = work / "kernel.config"
-    config.write_text(_text("kernel.config"), encoding="utf-8")
+    config.write_text(_config(tree), encoding="utf-8")
     # The kernel is compiled inside its source tree, so that the tree contains no absolute path and can be copied.
     _run(["make", "ARCH=um", f"KCONFIG_ALLCONFIG={config}", "allnoconfig"], tree, tell)
     _check_config(config, tree / ".config")

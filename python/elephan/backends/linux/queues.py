@@ -19,8 +19,9 @@ UNLIMITED_PACKETS = 1 << 30
 _UINT32_MAX = 2**32 - 1
 _PS_PER_US = 10**6
 _UNLIMITED_BYTES = 1 << 31
-# The kernel's units: steps of PIE's weights, and the number that represents the drop probability 1 of RED.
+# The kernel's units: steps of PIE's and DualPI2's weights, and the number for the drop probability 1 of RED.
 _PIE_STEPS = 16
+_DUALPI2_STEPS = 256
 _RED_CERTAIN = 2**32 - 1
 _RED_ECN, _RED_HARDDROP, _RED_ADAPTIVE = 1, 2, 4
 # The table for RED's average after an idle time: number of entries, and the largest number of halvings in an entry.
@@ -109,6 +110,18 @@ def _pie(link: LinkSpec, packets: int, _packet_bytes: int) -> Options:
     ]  # fmt: skip
 
 
+def _dualpi2(link: LinkSpec, packets: int, _packet_bytes: int) -> Options:
+    queue = link.queue
+    scaled = ((5, "alpha"), (6, "beta"))
+    bytes_of = ((10, "coupling"), (13, "classic_percent"), (14, "ecn_mask"))
+    return [
+        _word(1, packets), _word(2, _UINT32_MAX), _word(3, _us(queue, "target")), _word(4, _us(queue, "update")),
+        *(_word(kind, _DUALPI2_STEPS * queue_number(queue, name)) for kind, name in scaled),
+        _word(8, _us(queue, "step")),
+        *((kind, [int(queue_number(queue, name))]) for kind, name in bytes_of),
+    ]  # fmt: skip
+
+
 def _fq(link: LinkSpec, packets: int, _packet_bytes: int) -> Options:
     rows = ((2, "flow_limit"), (3, "quantum"), (4, "initial_quantum"))
     return [_word(1, packets), *(_word(kind, queue_number(link.queue, name)) for kind, name in rows)]
@@ -153,6 +166,7 @@ _KINDS: dict[str, tuple[Callable[[LinkSpec, int, int], Options], int]] = {
     "codel": (_codel, 24),
     "fq_codel": (_fq_codel, 12),
     "pie": (_pie, 36),
+    "dualpi2": (_dualpi2, 24),
     "red": (_red, 12),
     "fq": (_fq, 80),
 }
