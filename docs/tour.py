@@ -273,10 +273,14 @@ def _span(text: str, fg: str, bold: bool) -> str:
 
 
 def said(text: str) -> str:
-    """A recording without its times, for a comparison."""
-    outputs = (json.loads(line)[2] for line in text.splitlines()[1:])
-    screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|[^\n]*\r(?!\n)", "", "".join(outputs)).replace("\r\n", "\n")
-    return _TIMES.sub(r"\1- s", screen)
+    """Text that a recording leaves on an endless screen, without its times, for a comparison.
+
+    A busy host draws lines of progress, which a later output removes.
+    """
+    outputs = "".join(json.loads(line)[2] for line in text.splitlines()[1:])
+    screen = pyte.Screen(1000, outputs.count("\n") + 2)
+    pyte.Stream(screen).feed(outputs.replace("\x1b[H\x1b[2J", ""))
+    return _TIMES.sub(r"\1- s", "\n".join(line.rstrip() for line in screen.display).rstrip())
 
 
 def main() -> None:
