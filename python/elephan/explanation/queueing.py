@@ -31,7 +31,8 @@ _WIDEST = 0.8
 _COST = 0.3
 _ABOVE = 0.003
 """Largest share of accepted packets that waited longer than the limit of a drop-tail queue."""
-_CODEL = 0.25
+_CODEL, _CODEL_OF_FULL = 0.25, 0.6
+"""Least share of drops at CoDel's times beyond chance, also where one wait divides the drops from other packets."""
 _POLICED = 0.5
 _PIE = (0.35, 2.5)
 _SLOWER = 0.9
@@ -108,13 +109,14 @@ class _Finder:
         above = float(np.mean(waits.accepted_s > top))
         policed = virtual_queue(self.events.seen.left_s, self.events.seen.left_lost, self.wire_bits)
         is_policer = policed.cost <= _POLICED and policed.rate_bps < _SLOWER * self.rate_bps
-        if full.cost <= _COST and above <= _ABOVE and not is_policer:
-            return self._droptail(full, others)
         known = np.isfinite(waits.likely_s)
         at, wait, lost = waits.at_s[known], waits.likely_s[known], waits.lost[known]
         codel = codel_excess(at, wait, lost, self.packet_s, self.error_s)
-        if codel >= _CODEL:
+        is_full = full.cost <= _COST and above <= _ABOVE and not is_policer
+        if codel >= (_CODEL_OF_FULL if is_full else _CODEL):
             return self._active("codel", "CoDel", f"{codel:.0%} of the drops are at the times of CoDel's control law")
+        if is_full:
+            return self._droptail(full, others)
         if is_policer:
             return self._policer(policed)
         clustered = self._clustered()
@@ -206,4 +208,8 @@ class _Finder:
         lost, waits = self.waits.lost, self.waits
         # Behind a lost packet an empty queue is not seen.
         dropped = np.fmin(np.fmax(waits.low_s[lost], 0.0), waits.high_s[lost])
-        return float(ks_2samp(dropped[np.isfinite(dropped)], waits.accepted_s).pvalue)
+        known, accepted = dropped[np.isfinite(dropped)], waits.accepted_s
+        if not self.events.exact:
+            # Errors of times of departure are larger for the neighbors of a lost packet.
+            known, accepted = known // (2 * self.error_s), accepted // (2 * self.error_s)
+        return float(ks_2samp(known, accepted).pvalue)

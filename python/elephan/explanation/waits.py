@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     Longs = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-_NEIGHBORS = 15
-_MOSTLY = 0.4
-"""Share of acknowledgments of one segment, among so many, below which one of them may have waited for a timer."""
+_TIMER_S = 0.025
+"""Least time between acknowledgments of which the second may be a timer's (Linux: 40 ms; RFC 1122: up to 500 ms)."""
 _LATE_S = 0.001
 """Longest time by which Linux compresses acknowledgments behind a loss (``tcp_comp_sack_delay_ns``)."""
 _SMALLEST, _FEWEST = 0.1, 8
@@ -90,7 +89,7 @@ def waits_of(seen: Seen, empty_s: float, packet_s: float, before_s: float) -> Wa
     wait = np.full(count, np.nan)
     first = np.full(int(seen.left.max()) + 1, -1, dtype=np.int64)
     first[seen.left[::-1]] = np.arange(count)[::-1]
-    rtt = np.where(_waits_for_timer(seen, empty_s), np.nan, seen.rtt_s)
+    rtt = np.where(_waits_for_timer(seen, packet_s), np.nan, seen.rtt_s)
     valid = np.isfinite(rtt)
     place = first[seen.trigger[valid]]
     wait[place] = np.maximum(rtt[valid] - empty_s - (left - seen.left_s)[place], 0.0)
@@ -100,14 +99,14 @@ def waits_of(seen: Seen, empty_s: float, packet_s: float, before_s: float) -> Wa
     return Waits(left, wait, exact, seen.left_lost, low, high, seen.left)
 
 
-def _waits_for_timer(seen: Seen, empty_s: float) -> Flags:
-    """Acknowledgments of a single segment where most are of several: the receiver's timer may have sent them."""
-    single = seen.delivered == 1
-    share = np.convolve(single.astype(float), np.ones(_NEIGHBORS) / _NEIGHBORS, mode="same")[: len(single)]
+def _waits_for_timer(seen: Seen, packet_s: float) -> Flags:
+    """Acknowledgments that a timer of the receiver may have sent: of a single segment, long after the one before."""
+    gap = np.diff(seen.acked_s, prepend=-np.inf)
+    late: Flags = (seen.delivered == 1) & (gap >= max(_TIMER_S, 1.5 * packet_s))
+    late[0] = False
     # The first segment behind a hole comes with the acknowledgment of one that waited for the timer.
-    first = (seen.delivered > 1) & ~seen.in_order & np.concatenate([[False], seen.in_order[:-1]])
-    found: Flags = (single & (share <= _MOSTLY) & (seen.rtt_s > empty_s)) | first
-    return found
+    first: Flags = (seen.delivered > 1) & ~seen.in_order & np.concatenate([[False], seen.in_order[:-1]])
+    return late | first
 
 
 def _bounds(at: Floats, wait: Floats, exact: Flags, lost: Flags, packet_s: float) -> tuple[Floats, Floats]:
