@@ -190,7 +190,7 @@ def _of_truth(quantity: Quantity, truth: float) -> tuple[float, bool] | None:
     if quantity.value is None:
         return None
     low, high = quantity.low or -math.inf, quantity.high or math.inf
-    return quantity.value / truth, low <= truth <= high
+    return quantity.value / truth, bool(low <= truth <= high)
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
