@@ -9,6 +9,7 @@ import pytest
 
 import elephan
 from elephan.design import objective, reviewed_rust, score
+from elephan.design.evolution.exporting import export
 from elephan.design.reviewed import ReviewError
 from elephan.scenario import ScenarioError, rust_files
 
@@ -138,6 +139,17 @@ def test_a_file_is_the_class_and_the_built_in_algorithm() -> None:
     tables = [run.samples for run in runs]
     assert tables[0].equals(tables[1])
     assert tables[0].equals(tables[2])
+
+
+@compiled
+@pytest.mark.large
+def test_an_exported_crate_runs_as_its_formulas(tmp_path: Path) -> None:
+    formulas = {"growth": "1.4651", "kept": "0.5 - rtt"}
+    export(formulas, "rust", tmp_path / "evolved", "evolved")
+    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "duration": "10 s"}
+    flows = [{"algorithm": "expression", "parameters": formulas}, {"algorithm": str(tmp_path / "evolved")}]
+    runs = [elephan.run(elephan.Scenario.dumbbell([{"name": "one", **flow}], **path)) for flow in flows]
+    assert runs[0].samples.equals(runs[1].samples)
 
 
 @compiled
