@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from importlib import metadata
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -74,6 +77,17 @@ def test_the_page_has_the_numbers_that_were_measured() -> None:
             for one in (row[name] for name in ("policy", "cubic", "bbr3"))
         ]
         assert f"| {row['path']} | {' | '.join(cells)} |" in page
+
+
+@pytest.mark.large
+def test_the_script_writes_the_network_of_the_example_again(tmp_path: Path) -> None:
+    made_with = {"cmaes": "0.13.1", "numpy": "2.4.6"}
+    for package, version in made_with.items():
+        if metadata.version(package) != version:
+            pytest.skip(f"the network was trained with {package} {version}")
+    script, out = ROOT / "examples/learning/train.py", tmp_path / "network.txt"
+    subprocess.run([sys.executable, str(script), "--rounds", "60", "--out", str(out)], check=True, capture_output=True)
+    assert out.read_bytes() == (ROOT / "examples/learning/network.txt").read_bytes()
 
 
 def test_training_repeats_and_finds_a_better_policy() -> None:
