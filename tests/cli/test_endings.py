@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from elephan.cli import signals
+from elephan.cli import main, signals
 from elephan.cli.main import run_command
 from elephan.runs.store import Store
 
@@ -77,6 +77,12 @@ def test_a_signal_ends_a_command_in_order(
     Store().prepare()
     left = [path for path in (folder / ".elephan" / "runs").iterdir() if path.name != ".claims"]
     assert (left, list(claims.iterdir())) == ([], [])
+
+
+def test_only_verbs_that_save_their_runs_say_that_they_go_on() -> None:
+    assert set(main.KEEPING) < set(main.VERBS)
+    assert main._last_words(["tune", "cubic"], signal.SIGINT) == "interrupted; nothing was saved"
+    assert main._last_words(["sweep", "a.toml"], signal.SIGTERM).startswith("ended by SIGTERM; finished runs are kept")
 
 
 @pytest.mark.parametrize("module", ["elephan/version.py", "click.py"])

@@ -100,6 +100,8 @@ def test_a_look_compares_the_seeds_that_both_have() -> None:
         ({"parameters": ["beta"]}, "parameter: 'beta' is not a range; write for example beta=0.5..0.9"),
         ({"parameters": ["beta=0.9..0.5"]}, "parameter: 'beta=0.9..0.5' is not a range"),
         ({"parameters": []}, "parameter: missing"),
+        ({"parameters": ["bet=0.5..0.9"]}, "parameters.bet: not a parameter of cubic; did you mean 'beta'?"),
+        ({"parameters": ["beta=0.5..1.7"]}, "parameters.beta: 1.7 is not allowed; it must be from 0.1 to 0.999"),
         ({"seeds": 9}, "seeds: 9 is not a number of seeds of a look: 8, 16, 32"),
         ({"front": ["goodputs"]}, "front: 'goodputs' is not a term; did you mean 'goodput'?"),
         ({"on_paths": "none.toml"}, "on-paths: 'none.toml' is neither 'training' nor a file"),
@@ -107,7 +109,8 @@ def test_a_look_compares_the_seeds_that_both_have() -> None:
         ({"algorithm": "cubik"}, "'cubik' is not an algorithm"),
     ],
 )
-def test_wrong_input_is_one_line(options: dict[str, object], message: str) -> None:
+def test_wrong_input_is_one_line(options: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elephan.design.trials.measure", None)  # it is said before any run
     given: dict[str, object] = {"algorithm": "cubic", "parameters": ["beta=0.5..0.9"], "settings": 2, **options}
     with pytest.raises(ScenarioError) as raised:
         tune(**given)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -29,7 +30,6 @@ from elephan.version import __version__
 
 DONE, FAILED, WRONG_INPUT = 0, 1, 2
 THREADS = "elephan-sweep"  # the same text as in elephan.runs.sweeps, which is slow to import
-_KEPT = "finished runs are kept, and the same command goes on from there"
 
 VERBS = {
     "demo": "a first figure and its explanation, without a file",
@@ -56,6 +56,9 @@ VERBS = {
     "lab": "the capabilities of this host for --on kernel and --on linux",
     "bench": "the engine's speed on this machine",
 }
+KEEPING = ("compare", "compare-backends", "demo", "evaluate", "paper", "papers", "plot", "run", "sweep")
+"""Verbs that save their runs and go on from them; an interruption of any other verb loses what it had found."""
+
 _COMPLETE = "_ELEPHAN_COMPLETE"  # the same text as in elephan.cli.completion
 TASKS = {
     "runs": ("cite", "diff", "find", "prune", "size", "verify"),
@@ -130,8 +133,9 @@ def main(args: Sequence[str] | None = None) -> None:
     # Looking for plugins of pydantic reads the metadata of every installed package, a tenth of the time of a command.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     before = set(threading.enumerate())
-    with signals.terminable(), signals.watched(_last_words):
-        status = run_command(sys.argv[1:] if args is None else list(args))
+    given = sys.argv[1:] if args is None else list(args)
+    with signals.terminable(), signals.watched(partial(_last_words, given)):
+        status = run_command(given)
     # From here on only Python's end follows, which has nothing to say about an interruption.
     beginning.be_quiet()
     if any(not thread.daemon for thread in threading.enumerate() if thread not in before):
@@ -143,8 +147,10 @@ def main(args: Sequence[str] | None = None) -> None:
     sys.exit(status)
 
 
-def _last_words(number: int) -> str:
-    return f"ended by SIGTERM; {_KEPT}" if number == signal.SIGTERM else f"interrupted; {_KEPT}"
+def _last_words(args: Sequence[str], number: int) -> str:
+    keeps = next((arg for arg in args if not arg.startswith("-")), None) in KEEPING
+    kept = "finished runs are kept, and the same command goes on from there" if keeps else "nothing was saved"
+    return f"{'ended by SIGTERM' if number == signal.SIGTERM else 'interrupted'}; {kept}"
 
 
 def _flush() -> None:
@@ -176,7 +182,7 @@ def run_command(args: list[str]) -> int:
         return _complain(str(error), WRONG_INPUT)
     except (KeyboardInterrupt, click.Abort):
         number = signal.SIGTERM if signals.terminated() else signal.SIGINT
-        return _complain(_last_words(number), 128 + number)
+        return _complain(_last_words(args, number), 128 + number)
     except SystemExit as error:
         return _complain(f"something that was loaded ended the program: sys.exit({error.code!r})", FAILED)
     except EngineMissingError as error:

@@ -229,6 +229,11 @@ def tune(
         raise ScenarioError("missing; write a range, for example beta=0.5..0.9", source="parameter")
     tuned, held_out = _paths(on_paths)
     spec = own.pin(algorithm)
+    for one in ranges:
+        for end in (one.low, one.high):
+            # A name or an end that is not allowed is said before any run.
+            value = int(end) if one.whole else end
+            _ = trials.base((spec, spec), {**(fixed or {}), one.name: value}, trials.ALONE).form
     result = Tuning(own.label(spec), ranges, chosen, tuple(front), paths=(len(tuned), len(held_out)))
     bench = _Bench(spec, dict(fixed or {}), chosen, tuple(front) or TERMS, jobs)
     begun = time.monotonic()
