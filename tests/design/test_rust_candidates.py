@@ -147,7 +147,10 @@ def test_an_exported_crate_runs_as_its_formulas(tmp_path: Path) -> None:
     formulas = {"growth": "1.4651", "kept": "0.5 - rtt"}
     export(formulas, "rust", tmp_path / "evolved", "evolved")
     path = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "duration": "10 s"}
-    flows = [{"algorithm": "expression", "parameters": formulas}, {"algorithm": str(tmp_path / "evolved")}]
+    flows: list[dict[str, object]] = [
+        {"algorithm": "expression", "parameters": formulas},
+        {"algorithm": str(tmp_path / "evolved")},
+    ]
     runs = [elephan.run(elephan.Scenario.dumbbell([{"name": "one", **flow}], **path)) for flow in flows]
     assert runs[0].samples.equals(runs[1].samples)
 
