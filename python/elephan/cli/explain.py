@@ -187,7 +187,8 @@ def _model(
         if not quiet:
             rows = wording.prediction_rows(model.predictions)
             common.print_table("On the fitted path", list(wording.PREDICTION_HEADER), rows)
-            common.say(f"Intervals: {model.predictions[0].paths} paths that the capture allows.")
+            paths = model.predictions[0].paths
+            common.say(f"Measured in the second half; intervals: {paths} paths that the capture allows.")
     return model
 
 

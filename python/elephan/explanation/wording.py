@@ -92,7 +92,7 @@ def check_words(check: ModelCheck) -> str:
         for row in check.rows
     )
     lead = "A poor fit, so that numbers that follow from this path are doubtful." if check.is_poor else "A good fit."
-    return f"{lead} {check.algorithm} simulated on the fitted path has {rows}."
+    return f"{lead} {check.algorithm} simulated on the fitted path has, in the second half, {rows}."
 
 
 def prediction_rows(predictions: Sequence[Prediction]) -> list[list[str]]:

@@ -76,7 +76,12 @@ def label(path: Path) -> str:
 
 def names(spec: str) -> bool:
     """True if a name is that of a Rust file, of a crate's folder or of a library."""
-    return spec.endswith((SUFFIX, LIBRARY)) or ("/" in spec and (Path(spec) / "Cargo.toml").is_file())
+    if spec.endswith((SUFFIX, LIBRARY)):
+        return True
+    try:
+        return "/" in spec and (Path(spec) / "Cargo.toml").is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def read(path: Path) -> RustFile:
