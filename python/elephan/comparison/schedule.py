@@ -250,7 +250,7 @@ class Search:
             nonlocal told
             for situation, seed in places[run.manifest["scenario_hash"], run.seed]:
                 evidence.add(observe(situation, seed, run))
-                if not run.cached:
+                if not run.cached or situation.key not in self._pace:
                     spent_s = float(run.manifest.get("wall_seconds") or 0.0)
                     self._pace[situation.key] = spent_s / takes_s(situation.scenario, self.bench.on)
             whole = min(len(evidence.of(*situation.key)) for situation in situations)
