@@ -6,6 +6,7 @@ import pytest
 
 import elephan
 from elephan.runs.result import measured_range
+from elephan.runs.work import takes_s
 from elephan.scenario import Scenario, ScenarioError
 
 
@@ -51,3 +52,17 @@ def test_single_segments_are_the_default_and_not_in_the_canonical_form() -> None
 def test_other_backends_refuse_trains(on: str) -> None:
     with pytest.raises(ScenarioError, match=r"resolution: .*leave it out"):
         elephan.run(scenario(), on=on)
+
+
+def test_the_estimate_of_a_time_counts_slow_start_singly() -> None:
+    path = {"rate": "10 Gbit/s", "rtt": "60 ms", "buffer": "1 BDP"}
+
+    def ratio(duration: str) -> float:
+        single, trains = (
+            takes_s(scenario(duration=duration, dumbbell=path, resolution=resolution))
+            for resolution in ("segment", "train")
+        )
+        return single / trains
+
+    assert ratio("0.5 s") == 1.0
+    assert 1.0 < ratio("5 s") < ratio("50 s") < ratio("200 s") < 40.0

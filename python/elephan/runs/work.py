@@ -27,6 +27,10 @@ _TRAIN_COST = 8.0
 _MOST_IN_TRAIN = 160.0
 """Trains of a window, the cost of a train in segments, and the longest train on average."""
 
+_SINGLE_WINDOWS = 6.0
+"""Segments that a run in trains sends singly, in slow start and while it repairs what this lost, in windows that fill
+the path and its buffer."""
+
 _OWN_SEGMENT_S = 6e-6
 """Processor time for a segment with an algorithm written in Python, s."""
 
@@ -52,13 +56,31 @@ def takes_s(scenario: Scenario, on: str = "sim", longer: float = 1.0) -> float:
     segment_s = _SEGMENT_S * backends.get(on).cost
     if on == "linux" and (form.traffic or any(flow.backend is not None for flow in form.flows)):
         segment_s *= _BEHIND_ENGINE
-    if form.resolution == "train":
-        segment_s /= max(1.0, min(_window(form) / _TRAINS_PER_WINDOW, _MOST_IN_TRAIN) / _TRAIN_COST)
     if any(own.pinned(flow.algorithm) for flow in form.flows):
         segment_s = max(segment_s, _OWN_SEGMENT_S)
     if any(flow.program is not None for flow in form.flows):
         segment_s = max(segment_s, _PROGRAM_SEGMENT_S)
-    return fixed_s + longer * segment_s * work(scenario)
+    segments = longer * work(scenario)
+    if form.resolution == "train":
+        single = min(segments, _SINGLE_WINDOWS * _filling(form))
+        gain = max(1.0, min(_window(form) / _TRAINS_PER_WINDOW, _MOST_IN_TRAIN) / _TRAIN_COST)
+        segments = single + (segments - single) / gain
+    return fixed_s + segment_s * segments
+
+
+def _filling(form: Spec) -> float:
+    """Segments that fill the path of a flow and its largest buffer, of the flow for which these are most."""
+
+    def buffered(flow: FlowSpec) -> float:
+        queues = [form.links[i].queue for i in flow.path]
+        packets = [queue.limit_packets for queue in queues if queue.limit_packets is not None]
+        by_bytes = [queue.limit_bytes / wire_bytes(flow.stack) for queue in queues if queue.limit_bytes is not None]
+        return max([*packets, *by_bytes], default=0.0)
+
+    return max(
+        slowest_bps(form, flow) * base_rtt_ps(form, flow) / PS_PER_S / 8 / wire_bytes(flow.stack) + buffered(flow)
+        for flow in form.flows
+    )
 
 
 def _window(form: Spec) -> float:
