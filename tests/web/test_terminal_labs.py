@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.web.test_labs_page import Student
-from tests.web.test_playground import browser, pytestmark, watched
+from tests.web.test_labs_page import Student, file, page, store
+from tests.web.test_playground import browser, pytestmark
 
 from elephan.cli.main import run_command
 from elephan.course import labs
@@ -19,28 +18,10 @@ from elephan.course.schema import LabTable
 from elephan.runs import Store
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
-__all__ = ["browser", "pytestmark"]
+__all__ = ["browser", "file", "page", "pytestmark", "store"]
 LABS = [pytest.param(lab, id=lab.id) for lab in labs.labs() if lab.place == "terminal"]
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("page") / "labs.html"
-    assert run_command(["course", "page", "--no-open", "--out", str(path)]) == 0
-    return path
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return Store(tmp_path_factory.mktemp("store"))
-
-
-@pytest.fixture
-def page(browser: Browser, file: Path) -> Iterator[Page]:
-    with watched(browser, file, "document.documentElement.dataset.ready === 'yes'") as opened:
-        yield opened
 
 
 def saved(page: Page, student: Student, folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """The queue at the bottleneck: its discipline and its limit, from the packets that it dropped.
 
-Where packets were dropped says which queue it is:
+Each queue drops at other packets:
 
 - drop-tail: from one wait on, and hardly any below it; no packet that was accepted waited longer;
 - a policer: whenever a virtual queue that drains with the rate of its tokens is full;
