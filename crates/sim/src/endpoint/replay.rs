@@ -362,7 +362,7 @@ impl Follower {
 
     fn send_new(&mut self, sent: Departed) {
         // Segments that left together waited for the last of them, and for the pacing of the burst before.
-        let is_paced = self.sender.pace.is_active() && self.sender.socket(sent.first).rate().is_some();
+        let is_paced = self.sender.pace.is_active() && self.sender.socket_rate(sent.first).is_some();
         let paced = if is_paced { self.sender.pace.next() } else { Time::ZERO };
         if sent.first >= self.allowed && self.is_probe(&sent) {
             // A tail loss probe leaves although the window does not allow it.

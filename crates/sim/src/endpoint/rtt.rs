@@ -140,7 +140,7 @@ impl Rtt {
     }
 
     /// Takes an RTT sample of a connection with the oldest outstanding segment `una` and the next segment `next`.
-    #[inline]
+    #[inline(always)]
     pub fn smooth(&mut self, rtt: Time, una: u32, next: u32) {
         let Some(linux) = &mut self.linux else { return self.sample(rtt.seconds()) };
         self.srtt = linux.sample(rtt, una, next);

@@ -3,7 +3,6 @@
 
 use super::constants::TSO_WIN_DIVISOR;
 use super::send_buffer::Place;
-use super::tso::Socket;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::sender::Sender;
 use crate::endpoint::sender::transmit::{Batch, Limit};
@@ -34,21 +33,6 @@ struct Sent {
 }
 
 impl Sender {
-    /// State on which the pacing rate depends, if the segments below `next` have been sent when Linux sets the rate.
-    #[inline(always)]
-    pub(in crate::endpoint) fn socket(&self, next: u32) -> Socket<'_> {
-        Socket {
-            rtt: &self.rtt,
-            algorithm: &self.algorithm,
-            paces: self.needs.pacing,
-            host_paces: self.stack.pacing && self.needs.shares_pacing,
-            cwnd: self.stats.cwnd,
-            outstanding: if self.buffer.is_offloaded() { next - self.board.una() } else { 1 },
-            payload: self.stack.payload_bytes,
-            full: self.buffer.full(),
-        }
-    }
-
     /// Sends the segments that the window allows in at most `most` bursts: lost segments first, then new data. Returns
     /// the number of segments.
     #[inline(never)]
@@ -98,7 +82,7 @@ impl Sender {
         let (first, mut bursts, mut sent) = (self.next, 0, Sent::default());
         if self.board.lost() > 0 && !self.repair.sends_new() {
             let paced = most.is_some();
-            let segments = if paced { self.socket(first).within_burst(room) } else { room };
+            let segments = if paced { self.within_burst(room, first) } else { room };
             sent.segments = self.repair(segments, if paced { Batch::OneBuffer } else { Batch::Any }, now, out);
             if sent.segments > 0 {
                 self.pace.on_transmission(now);
@@ -119,16 +103,19 @@ impl Sender {
 
     /// Sends one burst of new segments if the window of `window` segments has room for `room` segments; `first` was the next
     /// segment at the start of this transmission, before which Linux sets the rate.
+    #[inline(always)]
     fn send_burst(&mut self, (room, window): (u32, u32), first: u32, now: Time, out: &mut impl Outlet) -> Burst {
-        let quota = self.socket(first).within_burst(room.min((window / 2).max(1)));
+        let quota = self.within_burst(room.min((window / 2).max(1)), first);
         self.buffer.fill_head(self.next, quota, self.end);
         let payload = u64::from(self.stack.payload_bytes);
         let head = self.buffer.head_bytes(self.next);
-        if head > payload && self.is_deferred(now, (room, window), first, head) {
+        if head > payload && self.repair.is_before_recovery() && now <= self.pace.last() + PATIENCE {
             let (congestion, receiver) = (u64::from(room) * payload, self.receiver_bytes());
             let (least, by) =
                 if congestion < receiver { (congestion, Limit::Window) } else { (receiver, Limit::Receiver) };
-            return Burst::Deferred { by: (least <= head).then_some(by) };
+            if self.is_deferred(now, (room, window), first, (head, least)) {
+                return Burst::Deferred { by: (least <= head).then_some(by) };
+            }
         }
         let begin = self.next;
         let mut segments = self.send_new(quota.min(self.buffer.head().0.saturating_sub(begin)), now, out);
@@ -167,16 +154,12 @@ impl Sender {
         self.announced.bytes_from(self.board.una(), self.next)
     }
 
-    /// True if a burst is deferred while the window has room for `room` segments (`tcp_tso_should_defer`). The buffer at the
-    /// head has `head` bytes.
+    /// True if a burst is deferred soon after the last one, while the window has room for `room` segments
+    /// (`tcp_tso_should_defer`). The buffer at the head has `head` bytes, and the windows allow `limit` bytes.
     #[inline(always)]
-    fn is_deferred(&self, now: Time, (room, window): (u32, u32), first: u32, head: u64) -> bool {
-        if !self.repair.is_before_recovery() || now > self.pace.last() + PATIENCE {
-            return false;
-        }
+    fn is_deferred(&self, now: Time, (room, window): (u32, u32), first: u32, (head, limit): (u64, u64)) -> bool {
         let (una, receive_window) = (self.board.una(), self.announced.window());
         let payload = u64::from(self.stack.payload_bytes);
-        let limit = self.receiver_bytes().min(u64::from(room) * payload);
         let is_last = self.buffer.head() >= Place(self.end, 0);
         let share = u64::from(window.min(receive_window)) * payload / TSO_WIN_DIVISOR;
         if (!is_last && limit >= head) || limit >= share {
@@ -188,7 +171,7 @@ impl Sender {
             return false;
         }
         let segments = room.min((una + receive_window).saturating_sub(self.next));
-        if self.socket(first).within_burst(segments.saturating_add(1)) <= segments {
+        if self.within_burst(segments.saturating_add(1), first) <= segments {
             return false;
         }
         // The last data of a transfer are deferred only if the window is too small for them.
@@ -217,7 +200,7 @@ mod tests {
     use crate::spec::StackSpec;
 
     fn largest_burst(bench: &Bench) -> u32 {
-        bench.sender.socket(bench.sender.next).within_burst(u32::MAX)
+        bench.sender.within_burst(u32::MAX, bench.sender.next)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::constants::{GSO_MAX_BYTES, UNSCALED_WINDOW_BYTES};
+use super::constants::{GSO_MAX_BYTES, MIN_TSO_SEGS, UNSCALED_WINDOW_BYTES};
 use crate::endpoint::read::read;
 use crate::ring::Fifo;
 use crate::spec::StackSpec;
@@ -25,8 +25,11 @@ pub struct SendBuffer {
     pushes: bool,
     /// End of the buffer at the head of the queue of unsent data.
     head: Place,
-    /// Segments of a full buffer.
+    /// Segments of a full buffer, and of the smallest burst of a sender that does not pace.
     full: u32,
+    smallest_burst: u32,
+    /// Largest burst, segments; 0 without segmentation offload.
+    largest_burst: f64,
     /// Segments of a buffer that is written before the first ACK, while the sender knows no scaled window of the receiver
     /// (`tcp_bound_to_half_wnd`).
     first: u32,
@@ -50,7 +53,7 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    read!(is_offloaded: bool, pushes: bool, full: u32, head: Place);
+    read!(is_offloaded: bool, pushes: bool, full: u32, smallest_burst: u32, largest_burst: f64, head: Place);
 
     /// State of a sender whose application fills `filled` bytes before the first ACK.
     pub fn new(stack: &StackSpec, filled: u64) -> Self {
@@ -62,15 +65,12 @@ impl SendBuffer {
             pushes: stack.tso && stack.reads_at_once,
             filled,
             full: segments(window),
+            smallest_burst: MIN_TSO_SEGS.min(segments(window)),
+            largest_burst: if stack.tso { f64::from(GSO_MAX_BYTES) / payload as f64 } else { 0.0 },
             payload: payload as u32,
             first: segments(window.min(UNSCALED_WINDOW_BYTES)),
             ..Self::default()
         }
-    }
-
-    /// Largest burst, segments; 0 without segmentation offload.
-    pub fn largest_burst(&self) -> f64 {
-        if self.is_offloaded { f64::from(GSO_MAX_BYTES) / f64::from(self.payload) } else { 0.0 }
     }
 
     /// Records a burst of new data.

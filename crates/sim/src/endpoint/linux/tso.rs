@@ -1,10 +1,10 @@
 //! Size of a burst of a sender with segmentation offload, as in Linux 6.12 (`tcp_tso_autosize`).
 
-use elephan_cc::{Algorithm, Controller};
+use elephan_cc::Algorithm;
 
 use super::constants::{GSO_MAX_BYTES, MIN_TSO_SEGS, PACING_CA_RATIO, PACING_SS_RATIO, TSO_RTT_US};
 use super::pacing;
-use crate::endpoint::rtt::Rtt;
+use crate::endpoint::sender::Sender;
 
 /// A burst carries the data of 2^-10 s at the pacing rate (`sk_pacing_shift`).
 const BURSTS_PER_SECOND: f64 = 1024.0;
@@ -19,47 +19,38 @@ const WHOLE_BYTE: f64 = 1e-6;
 /// Rate, bit/s, below which algorithms that pace send single segments (`bbr_min_tso_segs`).
 const SLOW_BPS: f64 = 1.2e6;
 
-/// State on which the pacing rate of a socket depends.
-#[derive(Clone, Copy, Debug)]
-pub struct Socket<'a> {
-    pub rtt: &'a Rtt,
-    pub algorithm: &'a Controller,
-    /// True if the algorithm has a rate of its own, and if the host has one while the algorithm has none.
-    pub paces: bool,
-    pub host_paces: bool,
-    /// Window, and segments that were outstanding when Linux set the rate.
-    pub cwnd: f64,
-    pub outstanding: u32,
-    /// Payload of a segment, bytes, and segments of a full buffer.
-    pub payload: u32,
-    pub full: u32,
-}
-
-impl Socket<'_> {
-    /// Pacing rate, segments/s; `None` while it is unknown.
-    pub fn rate(&self) -> Option<f64> {
-        if self.paces {
+impl Sender {
+    /// Pacing rate of the socket, segments/s, if the segments below `next` have been sent when Linux sets it; `None` while it
+    /// is unknown.
+    pub(in crate::endpoint) fn socket_rate(&self, next: u32) -> Option<f64> {
+        if self.needs.pacing {
             let own = self.algorithm.pacing_rate();
-            if own.is_some() || !self.host_paces {
+            if own.is_some() || !(self.stack.pacing && self.needs.shares_pacing) {
                 return own;
             }
         }
         let srtt = self.rtt.srtt();
-        let ratio = || pacing::ratio(self.cwnd, self.algorithm.ssthresh());
-        (srtt > 0.0).then(|| ratio() * self.cwnd.max(f64::from(self.outstanding)) / srtt)
+        let ratio = || pacing::ratio(self.stats.cwnd, self.algorithm.ssthresh());
+        (srtt > 0.0).then(|| ratio() * self.rate_window(next) / srtt)
     }
 
-    /// The smaller of `segments` and the largest burst at the current rate.
+    /// Segments that the rate lets leave in an RTT.
+    fn rate_window(&self, next: u32) -> f64 {
+        let outstanding = if self.buffer.is_offloaded() { next - self.board.una() } else { 1 };
+        self.stats.cwnd.max(f64::from(outstanding))
+    }
+
+    /// The smaller of `segments` and the largest burst at the rate of [`Sender::socket_rate`].
     #[inline(always)]
-    pub fn within_burst(&self, segments: u32) -> u32 {
-        let slowest = if self.paces { 1 } else { MIN_TSO_SEGS.min(self.full) };
+    pub(in crate::endpoint) fn within_burst(&self, segments: u32, next: u32) -> u32 {
+        let slowest = if self.needs.pacing { 1 } else { self.buffer.smallest_burst() };
         if segments <= slowest || self.is_within_lowest_rate(segments) {
             return segments;
         }
-        if self.is_rate_of_smallest() {
+        if self.is_rate_of_smallest(next) {
             return segments.min(MIN_TSO_SEGS);
         }
-        self.within_rate(segments)
+        self.within_rate(segments, next)
     }
 
     /// True if a lower bound of the window's rate is sufficient for a burst of `segments`. This test needs no division,
@@ -68,36 +59,37 @@ impl Socket<'_> {
     fn is_within_lowest_rate(&self, segments: u32) -> bool {
         let srtt = self.rtt.srtt();
         let needed = f64::from(segments) * (BURSTS_PER_SECOND * ROUNDING) * srtt;
-        !self.paces
+        !self.needs.pacing
             && srtt > 0.0
-            && PACING_CA_RATIO * self.cwnd >= needed
-            && segments.saturating_mul(self.payload) <= GSO_MAX_BYTES
+            && PACING_CA_RATIO * self.stats.cwnd >= needed
+            && segments.saturating_mul(self.stack.payload_bytes) <= GSO_MAX_BYTES
     }
 
     /// True if an upper bound of the window's rate allows only the smallest bursts. This test needs no division, and is
     /// true for most bursts of small windows.
     #[inline(always)]
-    fn is_rate_of_smallest(&self) -> bool {
+    fn is_rate_of_smallest(&self, next: u32) -> bool {
         let fewest = f64::from(MIN_TSO_SEGS + 1) * BURSTS_PER_SECOND * self.rtt.srtt();
-        let window = self.cwnd.max(f64::from(self.outstanding));
-        !self.paces && PACING_SS_RATIO * ROUNDING * window < fewest && self.rtt.smallest() >= LONG_RTT_S
+        let most = PACING_SS_RATIO * ROUNDING * self.rate_window(next);
+        !self.needs.pacing && most < fewest && self.rtt.smallest() >= LONG_RTT_S
     }
 
-    /// [`Self::within_burst`] by the rate. A fraction of [`GSO_MAX_BYTES`] is added to a burst; it halves with each 2^9 µs of
-    /// the smallest RTT.
+    /// [`Sender::within_burst`] by the rate. A fraction of [`GSO_MAX_BYTES`] is added to a burst; it halves with each 2^9 µs
+    /// of the smallest RTT.
     #[inline(never)]
-    fn within_rate(&self, segments: u32) -> u32 {
-        let Some(bytes_per_s) = self.rate().map(|segments| segments * f64::from(self.payload)) else {
-            return segments.min(self.full);
+    fn within_rate(&self, segments: u32, next: u32) -> u32 {
+        let payload = self.stack.payload_bytes;
+        let Some(bytes_per_s) = self.socket_rate(next).map(|segments| segments * f64::from(payload)) else {
+            return segments.min(self.buffer.full());
         };
         let halvings = ((self.rtt.smallest() * 1e6 + WHOLE) / TSO_RTT_US) as u32;
         let extra = GSO_MAX_BYTES.checked_shr(halvings).unwrap_or(0);
         let bytes = ((bytes_per_s / BURSTS_PER_SECOND + WHOLE_BYTE) as u32).saturating_add(extra).min(GSO_MAX_BYTES);
-        if segments.saturating_mul(self.payload) <= bytes {
+        if segments.saturating_mul(payload) <= bytes {
             return segments;
         }
-        let smallest = if self.paces && bytes_per_s * 8.0 < SLOW_BPS { 1 } else { MIN_TSO_SEGS };
-        segments.min((bytes / self.payload).max(smallest))
+        let smallest = if self.needs.pacing && bytes_per_s * 8.0 < SLOW_BPS { 1 } else { MIN_TSO_SEGS };
+        segments.min((bytes / payload).max(smallest))
     }
 }
 
@@ -106,7 +98,7 @@ mod tests {
     use crate::endpoint::bench::Bench;
 
     fn largest_burst(bench: &Bench) -> u32 {
-        bench.sender.socket(bench.sender.next).within_burst(u32::MAX)
+        bench.sender.within_burst(u32::MAX, bench.sender.next)
     }
 
     #[test]
@@ -134,9 +126,8 @@ mod tests {
         let mut accepted = 0;
         for (window, rtt_us) in [(10, 1000), (100, 4000), (100, 100_000), (1000, 100_000), (4000, 100_000)] {
             let sender = Bench::start(window, rtt_us, None).sender;
-            let socket = sender.socket(sender.next);
-            for segments in (1..50).filter(|&segments| socket.is_within_lowest_rate(segments)) {
-                assert_eq!(socket.within_rate(segments), segments, "window {window}, RTT {rtt_us} µs");
+            for segments in (1..50).filter(|&segments| sender.is_within_lowest_rate(segments)) {
+                assert_eq!(sender.within_rate(segments, sender.next), segments, "window {window}, RTT {rtt_us} µs");
                 accepted += 1;
             }
         }
@@ -148,9 +139,8 @@ mod tests {
         let mut accepted = 0;
         for (window, rtt_us) in [(10, 8000), (10, 9000), (40, 20_000), (76, 50_000), (100, 50_000), (4000, 100_000)] {
             let sender = Bench::start(window, rtt_us, None).sender;
-            let socket = sender.socket(sender.next);
-            if socket.is_rate_of_smallest() {
-                assert_eq!(socket.within_rate(u32::MAX), 2, "window {window}, RTT {rtt_us} µs");
+            if sender.is_rate_of_smallest(sender.next) {
+                assert_eq!(sender.within_rate(u32::MAX, sender.next), 2, "window {window}, RTT {rtt_us} µs");
                 accepted += 1;
             }
         }

@@ -20,7 +20,7 @@ impl Sender {
     pub(in crate::endpoint) fn look_at_limits(&mut self) {
         self.pace.stop();
         if self.pace.is_active() {
-            if let Some(rate) = self.socket(self.next).rate() {
+            if let Some(rate) = self.socket_rate(self.next) {
                 self.pace.limit(rate, self.allowance());
             }
         }
@@ -42,7 +42,7 @@ impl Sender {
         let room = self.allowance().saturating_sub(in_flight);
         let una = self.board.una();
         let sent = self.send_new(segments, now, out);
-        let burst = self.socket(self.next).within_burst(u32::MAX);
+        let burst = self.within_burst(u32::MAX, self.next);
         // A burst waits until the window has room for all of it.
         let by_window = sent.saturating_add(burst) > room && receivable >= burst.min(room.saturating_sub(sent).max(1));
         if self.validates_window() {
@@ -62,7 +62,7 @@ impl Sender {
         if let Some(episode) = self.repair.episode_mut() {
             episode.on_sent(segments);
         }
-        if self.pace.is_active() && self.socket(self.next).rate().is_some() {
+        if self.pace.is_active() && self.socket_rate(self.next).is_some() {
             self.note_burst(segments, now);
         } else {
             self.pace.on_transmission(now);

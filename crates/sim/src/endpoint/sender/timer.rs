@@ -184,6 +184,7 @@ impl Timers {
 
     /// Restarts the timer where it replaces that of the reordering window or of a probe: if no probe follows, the timeout
     /// then counts from the transmission of the oldest segment (`tcp_rearm_rto`).
+    #[inline(always)]
     pub fn replace(&mut self, now: Time, delay: Time, o: Outstanding<'_>) {
         self.arm(now, delay, o);
         if !self.has_probe(o) {
@@ -193,7 +194,7 @@ impl Timers {
 
     /// Restarts the timer after an ACK that moves the left edge of the window, where the scoreboard was as `before`. An ACK
     /// that has set the timer of the reordering window keeps it.
-    #[inline(never)]
+    #[inline(always)]
     pub fn on_ack(&mut self, now: Time, delay: Time, before: Before, o: Outstanding<'_>) {
         let waits = self.reordering_due < Time::NEVER;
         if waits && self.reordering_set == now {

@@ -64,7 +64,7 @@ impl Sender {
     #[inline(never)]
     fn transmit_paced(&mut self, now: Time, out: &mut impl Outlet) {
         self.pace.stop();
-        match self.socket(self.next).rate() {
+        match self.socket_rate(self.next) {
             Some(rate) => {
                 self.pace.limit(rate, self.allowance());
                 self.release(now, out);

@@ -86,7 +86,7 @@ impl Sender {
 
     /// Segments that leave at once even if no train is formed.
     fn burst(&self) -> u32 {
-        if self.buffer.is_offloaded() { self.socket(self.next).within_burst(u32::MAX) } else { 1 }
+        if self.buffer.is_offloaded() { self.within_burst(u32::MAX, self.next) } else { 1 }
     }
 
     /// Sends the next segments before `past` in trains, the first one with `flags`.
