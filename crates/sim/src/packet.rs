@@ -323,6 +323,12 @@ impl Packet {
         alone.spanning(Time::ZERO)
     }
 
+    /// The same ACK of the segments below `next` only.
+    #[must_use]
+    pub fn acknowledging(self, next: u32) -> Self {
+        Self { who: self.who & !u64::from(u32::MAX) | u64::from(next), ..self }
+    }
+
     /// The `count` packets of a train that have this number of others behind them. ACKs report what the last one does.
     #[must_use]
     pub fn part(self, behind: u32, count: u32) -> Self {

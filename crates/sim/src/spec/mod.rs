@@ -45,6 +45,7 @@ pub use self::resolution::Resolution;
 pub use self::schema::schema;
 pub use self::stack::{ClockSpec, Detection, HostKind, HostRule, RecoveryRule, StackSpec, timer_phase_ns};
 pub use self::traffic::{ArrivalsSpec, RecordSpec, SourceSpec};
+pub(crate) use self::trains::Allowed;
 
 /// Version of the canonical form that this engine reads.
 pub const FORMAT: u32 = 1;

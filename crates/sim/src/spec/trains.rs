@@ -10,28 +10,44 @@ use super::resolution::Resolution;
 /// Smallest number of trains that fill a queue, all flows together.
 const TRAINS_PER_QUEUE: u64 = 100;
 
+/// Trains that a sender may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    /// Each segment may matter.
+    #[default]
+    None,
+    /// The bursts of segmentation offload, whose segments leave together in any case.
+    Bursts,
+    /// These bursts, and trains of at most this number of segments, which wait for each other.
+    Any(u32),
+}
+
 impl Spec {
-    /// Largest number of segments of a train of a flow whose algorithm has these needs: 1 if each segment may matter.
-    pub(crate) fn longest_train(&self, flow: &FlowSpec, needs: Needs) -> u32 {
+    /// Trains of a flow whose algorithm has these needs.
+    pub(crate) fn allowed_trains(&self, flow: &FlowSpec, needs: Needs) -> Allowed {
         let is_steady = self.events.is_none() && self.traffic.is_empty();
         let stack = &*flow.stack;
         let is_fast = !stack.reads_at_once && !stack.accurate_ecn && stack.host_ack_ps == 0 && stack.host_scan_ps == 0;
-        let of_segments = needs.with_acks() || needs.losses || needs.sends || needs.pacing || needs.every_rtt;
-        let is_bulk = flow.application.is_none() && !of_segments;
+        let of_segments = needs.window_at_send || needs.one_way_delay || needs.router.is_some();
+        let is_bulk = flow.application.is_none() && !of_segments && !needs.sends && !needs.every_rtt;
         if self.resolution == Resolution::Segment || !is_steady || !is_fast || !is_bulk {
-            return 1;
+            return Allowed::None;
         }
-        let links = flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
-        links.map(|link| link.longest_train(self.flows.len() as u64, flow.packet_sizes()[0].1)).min().unwrap_or(1)
+        let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
+        if !links().all(LinkSpec::is_steady) {
+            Allowed::None
+        } else if needs.delivery || needs.losses || needs.pacing {
+            if stack.tso { Allowed::Bursts } else { Allowed::None }
+        } else {
+            let (flows, bytes) = (self.flows.len() as u64, flow.packet_sizes()[0].1);
+            Allowed::Any(links().map(|link| link.longest_train(flows, bytes)).min().unwrap_or(1).max(1))
+        }
     }
 }
 
 impl LinkSpec {
-    /// Largest number of segments of `bytes` in a train on the link, which `flows` may share.
+    /// Largest number of segments of `bytes` that wait for each other, on a link that `flows` may share.
     fn longest_train(&self, flows: u64, bytes: u64) -> u32 {
-        if !self.is_steady() {
-            return 1;
-        }
         let by_bytes = self.queue.limit_bytes.map(|limit| limit / bytes);
         let limit = self.queue.limit_packets.into_iter().chain(by_bytes).min();
         limit.map_or(u32::MAX, |limit| u32::try_from(limit / (TRAINS_PER_QUEUE * flows)).unwrap_or(u32::MAX))

@@ -95,3 +95,16 @@ fn a_run_in_trains_is_checked_and_says_what_was_found() {
     );
     assert_eq!(run(&long_fat(&["cubic"], 20_000, 0.1)).resolution, None);
 }
+
+#[test]
+fn bbr_beside_cubic_has_the_goodput_of_single_segments() {
+    for algorithm in ["bbr", "bbr3"] {
+        let spec = long_fat(&[algorithm, "cubic"], 125_000, 8.0);
+        let [(single, _, queue), (trains, _, queue_in_trains)] =
+            [&spec, &in_trains(&spec)].map(|spec| measured(&run(spec)));
+        for (single, trains) in single.iter().zip(&trains) {
+            assert!((trains / single - 1.0).abs() < 0.01, "{algorithm}: {single} and {trains} segments");
+        }
+        assert!((queue_in_trains / queue - 1.0).abs() < 0.01, "{algorithm}: {queue}, {queue_in_trains}");
+    }
+}

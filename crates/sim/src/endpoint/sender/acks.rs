@@ -251,7 +251,7 @@ impl Sender {
         }
         let round_start = !restarted && self.rounds.on_ack(cumulative.into(), self.next.into());
         if self.trains.are_allowed() {
-            self.trains.note_round(round_start, !was_open);
+            self.trains.note_round(round_start, !was_open, self.stats.cwnd);
         }
         if (round_start || restarted) && !self.validates_window() {
             self.window_use.begin_round();

@@ -6,27 +6,34 @@
 //! small send single segments.
 
 use crate::packet::{HAS_TRAINS, MOST_IN_TRAIN};
+use crate::spec::Allowed;
 use crate::time::Time;
 
 /// Length of trains after a recovery, relative to the usual.
 const SHARE_AFTER_RECOVERY: f64 = 1.0 / 16.0;
 
+/// Largest change of a window in a round trip, relative to it, at which bursts may be trains. If the window doubles, as in
+/// slow start, single segments decide which flow's are lost.
+const MOST_CHANGE: f64 = 1.0 / 8.0;
+
 /// State of a sender's trains.
 #[derive(Clone, Copy, Debug)]
 pub struct Trains {
-    /// Largest number of segments of a train; 1 for a sender of single segments.
-    pub(super) longest: u32,
+    allowed: Allowed,
     /// Time since which segments wait for a train; [`Time::NEVER`] if none do.
     since: Time,
     /// Share of the usual length of a train, which doubles each round trip after a recovery.
     pub(super) share: f64,
+    /// Window at the beginning of this round trip, segments, and true if it was about the same at that of the last one.
+    window: f64,
+    pub(super) is_steady: bool,
     /// True if a capture decides what is sent and when, and not the sender.
     pub(super) are_led: bool,
 }
 
 impl Default for Trains {
     fn default() -> Self {
-        Self { longest: 1, since: Time::NEVER, share: 1.0, are_led: false }
+        Self { allowed: Allowed::None, since: Time::NEVER, share: 1.0, window: 0.0, is_steady: false, are_led: false }
     }
 }
 
@@ -34,22 +41,29 @@ impl Trains {
     /// True if a train may have several segments.
     #[inline(always)]
     pub fn are_allowed(&self) -> bool {
-        HAS_TRAINS && self.longest > 1
+        HAS_TRAINS && self.allowed != Allowed::None
     }
 
-    /// Allows trains of at most `longest` segments.
-    pub fn allow(&mut self, longest: u32) {
-        self.longest = longest.clamp(1, MOST_IN_TRAIN / 2);
+    /// Allows these trains.
+    pub fn allow(&mut self, allowed: Allowed) {
+        self.allowed = allowed;
     }
 
-    /// Adapts the length of trains at an ACK: a round trip may begin, or the sender repairs losses, after which the queue may
-    /// still be full.
+    /// Largest number of segments that wait for each other.
+    pub fn longest(&self) -> u32 {
+        if let Allowed::Any(longest) = self.allowed { longest.min(MOST_IN_TRAIN / 2) } else { 1 }
+    }
+
+    /// Adapts the length of trains at an ACK: a round trip may begin with a window of `cwnd` segments, or the sender repairs
+    /// losses, after which the queue may still be full.
     #[inline]
-    pub fn note_round(&mut self, begins: bool, repairs: bool) {
+    pub fn note_round(&mut self, begins: bool, repairs: bool, cwnd: f64) {
         if repairs {
-            self.share = SHARE_AFTER_RECOVERY;
+            (self.share, self.is_steady) = (SHARE_AFTER_RECOVERY, false);
         } else if begins {
             self.share = (2.0 * self.share).min(1.0);
+            self.is_steady = (cwnd - self.window).abs() <= cwnd * MOST_CHANGE;
+            self.window = cwnd;
         }
     }
 

@@ -6,7 +6,7 @@ use super::core::Sender;
 use super::trains::Trains;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::linux::timestamps::TimestampEcho;
-use crate::packet::{MOST_IN_TRAIN, Packet};
+use crate::packet::{MOST_IN_TRAIN, Packet, flag};
 use crate::spec::Spec;
 use crate::time::Time;
 
@@ -15,10 +15,13 @@ use crate::time::Time;
 /// in single segments (16 seeds).
 const TRAINS_PER_WINDOW: f64 = 256.0;
 
+/// Smallest number of bursts in a window, if they are to be trains.
+const BURSTS_PER_WINDOW: f64 = 32.0;
+
 impl Sender {
     /// Lets segments leave in trains, as far as the path and the algorithm allow. Returns true if they may.
     pub(crate) fn allow_trains(&mut self, spec: &Spec) -> bool {
-        self.trains.allow(spec.longest_train(&spec.flows[self.flow.index()], self.needs));
+        self.trains.allow(spec.allowed_trains(&spec.flows[self.flow.index()], self.needs));
         if self.trains.are_allowed() {
             // The ACKs of a train do not tell its delay.
             self.timestamps = TimestampEcho::default();
@@ -45,11 +48,31 @@ impl Sender {
     /// Handles an ACK that stands for several.
     #[inline(never)]
     pub(super) fn on_train(&mut self, train: &Packet, out: &mut impl Outlet) {
-        let others = train.count() - 1;
-        self.stats.totals.acks += u64::from(others);
+        let mut others = train.count() - 1;
         self.trains.wait_from(train.at.since(train.span()));
-        self.on_ack(&train.last_of_train(), out);
+        let last = train.last_of_train();
+        if self.pace.is_active() && last.flags() & flag::BESIDE == 0 {
+            others -= self.take_by_bursts(&last, others, out);
+        }
+        self.on_ack(&last, out);
+        self.stats.totals.acks += u64::from(others);
         self.stats.repeat_rtt(self.rtt.latest(), others);
+    }
+
+    /// Handles up to `most` of the ACKs before the `last` one of a train, each that completes the room for a burst, as if they
+    /// came alone: a sender that paces fills its window with whole bursts, and algorithms ask whether it is full. Returns their
+    /// number.
+    fn take_by_bursts(&mut self, last: &Packet, most: u32, out: &mut impl Outlet) -> u32 {
+        for taken in 0..most {
+            let una = self.board.una();
+            let room = self.allowance().saturating_sub(self.board.in_flight(self.next));
+            let missing = self.burst().saturating_sub(room);
+            if missing == 0 || una.saturating_add(missing) >= last.segment() {
+                return taken;
+            }
+            self.on_ack(&last.acknowledging(una + missing), out);
+        }
+        most
     }
 
     /// [`Sender::transmit`] of a sender whose segments may leave in trains.
@@ -74,7 +97,7 @@ impl Sender {
 
     /// Number of segments from which a train leaves.
     fn train_length(&self) -> u32 {
-        self.trains.longest.min(self.share_of_window() as u32)
+        self.trains.longest().min(self.share_of_window() as u32)
     }
 
     /// Share of the window that may leave in a train, segments. None in slow start, whose losses depend on single segments:
@@ -82,6 +105,13 @@ impl Sender {
     fn share_of_window(&self) -> f64 {
         let cwnd = self.stats.cwnd;
         if cwnd < self.algorithm.ssthresh() { 0.0 } else { self.trains.share * cwnd / TRAINS_PER_WINDOW }
+    }
+
+    /// Largest number of segments of a burst that may be one train: all of them while the window is steady and the burst a small
+    /// part of it.
+    fn part_of_burst(&self, burst: u32) -> u32 {
+        let is_small = f64::from(burst) <= self.stats.cwnd / BURSTS_PER_WINDOW;
+        if self.trains.is_steady && is_small { burst } else { 1 }
     }
 
     /// Segments that leave at once even if no train is formed.
@@ -94,7 +124,8 @@ impl Sender {
     pub(super) fn emit_trains(&mut self, past: u32, flags: u8, now: Time, out: &mut impl Outlet) {
         let (first, total) = (self.next, past - self.next);
         // The first burst leaves when it is complete, and not when its first segment could.
-        let spread = total.saturating_sub(self.burst());
+        let burst = self.burst();
+        let spread = total.saturating_sub(burst);
         let span = Time(self.trains.end_wait(now).0 / u64::from(total) * u64::from(spread));
         if self.watches || self.needs.window_at_send {
             for segment in first..past {
@@ -104,7 +135,7 @@ impl Sender {
         }
         self.next = past;
         self.stats.totals.sent += u64::from(total);
-        let most = ((2.0 * self.share_of_window()) as u32).clamp(1, MOST_IN_TRAIN);
+        let most = ((2.0 * self.share_of_window()) as u32).max(self.part_of_burst(burst)).clamp(1, MOST_IN_TRAIN);
         let mut from = first;
         while from < past {
             let count = (past - from).min(most);
