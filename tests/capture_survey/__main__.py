@@ -30,8 +30,8 @@ from elephan.backends.linux.backend import LinuxBackend
 from elephan.backends.linux.guest import DEVICES
 from elephan.explanation import (
     AlgorithmFit,
+    Estimate,
     PathFit,
-    Quantity,
     explain,
     fit_algorithm,
     fit_path,
@@ -186,7 +186,7 @@ def _compared(draw: Draw, path: PathFit) -> dict[str, Any]:
     return {name: _of_truth(path.by_name[name], value) for name, value in truth.items()}
 
 
-def _of_truth(quantity: Quantity, truth: float) -> tuple[float, bool] | None:
+def _of_truth(quantity: Estimate, truth: float) -> tuple[float, bool] | None:
     if quantity.value is None:
         return None
     low, high = quantity.low or -math.inf, quantity.high or math.inf

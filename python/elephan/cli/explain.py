@@ -193,10 +193,10 @@ def _model(
 
 
 def _print_model(model: _Model) -> None:
-    from elephan.explanation.wording import shown_quantity
+    from elephan.explanation.wording import shown_estimate
 
     if model.fit is not None:
-        rows = [[one.title, shown_quantity(one)] for one in model.fit.quantities if one.identifiable]
+        rows = [[one.title, shown_estimate(one)] for one in model.fit.quantities if one.identifiable]
         common.print_table("Path", ["quantity", "value (95 % interval)"], rows)
         for one in model.fit.quantities:
             if not one.identifiable:

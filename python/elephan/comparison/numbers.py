@@ -19,11 +19,11 @@ LEAST_FOR_INTERVAL = 4
 Sample = Callable[[Observations, Key, int], list[float]]
 
 
-class Quantity(NamedTuple):
-    """A number of a comparison.
+class Definition(NamedTuple):
+    """How a number of a comparison is computed.
 
     Attributes:
-        text: its definition.
+        text: the number in words, with its unit.
         sample: its values by seed in one situation and one section of the runs.
         within: its range.
         batched: True if it is measured in each section of a run, so that its interval knows how it changes over time.
@@ -62,64 +62,64 @@ def _time(name: str) -> Sample:
     return sample
 
 
-QUANTITIES: dict[str, Quantity] = {
-    "goodput_mbps": Quantity(
+DEFINITIONS: dict[str, Definition] = {
+    "goodput_mbps": Definition(
         "goodput of the algorithm's flows together, Mbit/s", _of(lambda o, part: o.rates[part][0]), POSITIVE, True
     ),
-    "other_goodput_mbps": Quantity(
+    "other_goodput_mbps": Definition(
         "goodput of the others together, Mbit/s", _of(lambda o, part: o.rates[part][1]), POSITIVE, True
     ),
-    "share": Quantity("share of the algorithm's flows in the total goodput", _of(_share), SHARE, True),
-    "jain": Quantity("Jain's index of all flows' goodputs", _stated("jain"), SHARE),
-    "queueing_delay_ms": Quantity(
+    "share": Definition("share of the algorithm's flows in the total goodput", _of(_share), SHARE, True),
+    "jain": Definition("Jain's index of all flows' goodputs", _stated("jain"), SHARE),
+    "queueing_delay_ms": Definition(
         "mean queueing delay at the bottleneck, ms", _of(lambda o, part: o.queue_ms[part]), POSITIVE, True
     ),
-    "rtt_p99_ms": Quantity(
+    "rtt_p99_ms": Definition(
         "largest 99th percentile of the round-trip times of the algorithm's flows, ms", _stated("rtt_p99_ms"), POSITIVE
     ),
-    "loss_rate": Quantity(
+    "loss_rate": Definition(
         "packets dropped at the bottleneck over packets that left it or were dropped", _stated("loss_rate"), SHARE
     ),
-    "utilization": Quantity(
+    "utilization": Definition(
         "bits that left the bottleneck over bits that its rate allowed", _stated("utilization"), POSITIVE
     ),
-    "late_share": Quantity(
+    "late_share": Definition(
         "share of late-starting flows in the goodput of these flows and as many earlier flows",
         _of(lambda o, part: _share(o, part, late=True) if o.situation.against == LATE else None), SHARE, True,
     ),
-    "background_mbps": Quantity(
+    "background_mbps": Definition(
         "background transfers that arrived, on the wire, Mbit/s", _stated("background_mbps"), POSITIVE
     ),
-    "background_mean_slowdown": Quantity(
+    "background_mean_slowdown": Definition(
         "mean slowdown of the background transfers", _stated("background_mean_slowdown"), POSITIVE
     ),
-    "background_flow_duration_p50_ms": Quantity(
+    "background_flow_duration_p50_ms": Definition(
         "median duration of a background transfer, ms", _stated("background_flow_duration_p50_ms"), POSITIVE
     ),
-    "background_flow_duration_p99_ms": Quantity(
+    "background_flow_duration_p99_ms": Definition(
         "99th percentile of the durations of the background transfers, ms",
         _stated("background_flow_duration_p99_ms"), POSITIVE,
     ),
-    "harm": Quantity(
+    "harm": Definition(
         "fraction of goodput that the others lose, relative to their goodput alone (Ware et al. 2019)",
         lambda evidence, key, part: evidence.harm(*key, part) if key[1] in evidence.rivals else [], LOST, True,
     ),
-    "excess_harm": Quantity(
+    "excess_harm": Definition(
         "fraction of goodput that the others lose, relative to that beside as many flows of their kind",
         lambda evidence, key, part: evidence.excess_harm(*key, part) if key[1] in evidence.rivals else [], LOST, True,
     ),
-    "startup_s": Quantity(
+    "startup_s": Definition(
         "time from the start of the algorithm's flows until their goodput over a second is 90 % of the measured one, "
         "s; of late-starting flows from their start (median over seeds; infinite if never)",
         _time("startup_s"), POSITIVE, median=True,
     ),
-    "convergence_s": Quantity(
+    "convergence_s": Definition(
         "time until a late-starting flow has 80 % of the first flow's rate, s (median; infinite if never)",
         _time("convergence_s"), POSITIVE, median=True,
     ),
 }  # fmt: skip
 OBJECTIVE = "objective"
-METRICS: dict[str, str] = {name: quantity.text for name, quantity in QUANTITIES.items()} | {
+METRICS: dict[str, str] = {name: one.text for name, one in DEFINITIONS.items()} | {
     OBJECTIVE: "objective of the comparison (a natural logarithm: 0.01 is 1 %)"
 }
 """Definition of each metric of a comparison, by its name in ``rows``."""
@@ -151,23 +151,23 @@ class Number:
 
 def number_of(evidence: Observations, key: Key, name: str) -> Number | None:
     """A number of one situation; ``None`` if no seed has it."""
-    quantity = QUANTITIES[name]
-    sample = quantity.sample(evidence, key, WHOLE)
+    defined = DEFINITIONS[name]
+    sample = defined.sample(evidence, key, WHOLE)
     if not sample:
         return None
     if len(sample) < LEAST_FOR_INTERVAL:
-        return Number(_too_few(sample, median=quantity.median), len(sample))
-    if quantity.median:
+        return Number(_too_few(sample, median=defined.median), len(sample))
+    if defined.median:
         return Number(interval(sample, statistic="median"), len(sample))
-    if not quantity.batched or not all(o.staged for o in evidence.of(*key).values()):
-        return Number(interval(sample, within=quantity.within), len(sample))
+    if not defined.batched or not all(o.staged for o in evidence.of(*key).values()):
+        return Number(interval(sample, within=defined.within), len(sample))
 
     def by_seed(sections: Sequence[int]) -> list[tuple[float, ...]]:
-        columns = [quantity.sample(evidence, key, part) for part in sections]
+        columns = [defined.sample(evidence, key, part) for part in sections]
         # A section in which nothing arrived has no queueing delay, and then there is no table.
         return list(zip(*columns, strict=True)) if all(len(c) == len(sample) for c in columns) else []
 
-    found = over_time(by_seed(BATCHES), sample, by_seed((BEFORE, *HALVES)), within=quantity.within)
+    found = over_time(by_seed(BATCHES), sample, by_seed((BEFORE, *HALVES)), within=defined.within)
     return Number(found, len(sample))
 
 

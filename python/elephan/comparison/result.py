@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.comparison.answer import Answer
 from elephan.comparison.decision import Decision
-from elephan.comparison.numbers import OBJECTIVE, QUANTITIES, Number, keys, number_of, objective_of
+from elephan.comparison.numbers import DEFINITIONS, OBJECTIVE, Number, keys, number_of, objective_of
 from elephan.comparison.observations import Key, Observations
 from elephan.comparison.paths import Path
 from elephan.comparison.preferences import Preference
@@ -119,7 +119,7 @@ class Comparison:
         return row | {"verdict": other.verdict, "difference": _finite(other.difference.value), **ends}
 
     def _rows_of(self, key: Key) -> Iterator[dict[str, Any]]:
-        for name in QUANTITIES:
+        for name in DEFINITIONS:
             yield from self._row(key, name, number_of(self.evidence, key, name))
         if key[1] == ALONE and key[0] in self.cast.wanted:
             yield from self._row(key, OBJECTIVE, objective_of(self.evidence, key[0], self.preference))

@@ -30,11 +30,11 @@ from elephan.explanation.path import fit_path as fit_path
 from elephan.explanation.replaying import Replay as Replay
 from elephan.explanation.replaying import Stretch as Stretch
 from elephan.explanation.results import AlgorithmFit as AlgorithmFit
+from elephan.explanation.results import Estimate as Estimate
 from elephan.explanation.results import Interval as Interval
 from elephan.explanation.results import Limit as Limit
 from elephan.explanation.results import Limits as Limits
 from elephan.explanation.results import Match as Match
 from elephan.explanation.results import PathDraw as PathDraw
 from elephan.explanation.results import PathFit as PathFit
-from elephan.explanation.results import Quantity as Quantity
 from elephan.explanation.results import Share as Share

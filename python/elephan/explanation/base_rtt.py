@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from elephan.explanation.estimates import Interval
 from elephan.explanation.events import Events
+from elephan.metrics.statistics import Interval
 
 HEADER_BYTES = 52
 SYN_BYTES = 60

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from elephan.explanation.results import Quantity
+from elephan.explanation.results import Estimate
+from elephan.metrics.statistics import Interval
 
 PARTS = 8
 """Parts of a capture from whose differences intervals come."""
@@ -15,17 +15,9 @@ _T_95 = 2.365
 """Student's t at 97.5 % with 7 degrees of freedom."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its interval at 95 %."""
-
-    value: float
-    low: float
-    high: float
-
-    def times(self, factor: float) -> Interval:
-        """The same in another unit; nothing is below zero."""
-        return Interval(self.value * factor, max(0.0, self.low) * factor, self.high * factor)
+def scaled(interval: Interval, factor: float) -> Interval:
+    """An interval in another unit; nothing is below zero."""
+    return Interval(interval.value * factor, max(0.0, interval.low) * factor, interval.high * factor)
 
 
 def of_parts(parts: Sequence[float], value: float, floor: float, *, least: float = 0.0) -> Interval:
@@ -47,8 +39,8 @@ def share_of(found: int, of: int, *, doubtful: int = 0) -> Interval:
     return Interval(found / of, float(low) / of, float(high) / of)
 
 
-def quantity(name: str, title: str, unit: str, interval: Interval | None, reason: str) -> Quantity:
+def estimated(name: str, title: str, unit: str, interval: Interval | None, reason: str) -> Estimate:
     """A number of the path; without an interval, the reason why there is none."""
     if interval is None:
-        return Quantity(name, title, unit, None, reason=reason)
-    return Quantity(name, title, unit, interval.value, interval.low, interval.high, reason)
+        return Estimate(name, title, unit, None, reason=reason)
+    return Estimate(name, title, unit, interval.value, interval.low, interval.high, reason)

@@ -17,7 +17,7 @@ from elephan.explanation.connection import Connection, Flow
 from elephan.explanation.limits import find_limits
 from elephan.explanation.log_limits import LogExplanation, explain_log
 from elephan.explanation.logs import kind_of, read_log
-from elephan.explanation.results import AlgorithmFit, Limit, Limits, PathFit, Quantity
+from elephan.explanation.results import AlgorithmFit, Estimate, Limit, Limits, PathFit
 from elephan.explanation.wording import limits_words
 from elephan.scenario.errors import ScenarioError
 
@@ -340,7 +340,7 @@ def _without_application(fit: PathFit, limits: Limits, goodput_bps: float) -> Pa
     )  # fmt: skip
 
 
-def _quantity(one: Quantity) -> dict[str, Any]:
+def _quantity(one: Estimate) -> dict[str, Any]:
     return {
         "name": one.name,
         "title": one.title,

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from elephan.explanation.estimates import Interval, of_parts
+from elephan.explanation.estimates import of_parts
 from elephan.explanation.results import OtherTraffic
 from elephan.explanation.waits import Waits
+from elephan.metrics.statistics import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from elephan.explanation.base_rtt import BaseRtt, base_rtt, base_rtt_of_fast_link
-from elephan.explanation.estimates import PARTS, Interval, of_parts, quantity
+from elephan.explanation.estimates import PARTS, estimated, of_parts, scaled
 from elephan.explanation.modes import BIN, highest_mode
 from elephan.explanation.others import Others, other_traffic
 from elephan.explanation.queueing import Queue, find_queue
-from elephan.explanation.results import PathDraw, PathFit, Quantity
+from elephan.explanation.results import Estimate, PathDraw, PathFit
 from elephan.explanation.waits import Waits, other_packets, waits_of
+from elephan.metrics.statistics import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,13 +83,13 @@ class _Fit:
         if queue.hides_rate:
             rate, why_rate = None, queue.reason
             others = Others(None, queue.reason)
-        buffer = None if queue.buffer_packets is None else queue.buffer_packets.times(self.wire_bits / 8)
+        buffer = None if queue.buffer_packets is None else scaled(queue.buffer_packets, self.wire_bits / 8)
         quantities = (
-            quantity("rate", "bottleneck rate", "bit/s", rate, why_rate),
-            quantity("rtt", "base RTT", "s", base.interval, base.reason),
-            quantity("buffer", "buffer", "bytes", buffer, queue.buffer_reason or queue.reason),
-            quantity("loss", "random loss", "1", queue.loss, queue.loss_reason),
-            quantity("cross", "share of other traffic", "1", others.share, others.reason),
+            estimated("rate", "bottleneck rate", "bit/s", rate, why_rate),
+            estimated("rtt", "base RTT", "s", base.interval, base.reason),
+            estimated("buffer", "buffer", "bytes", buffer, queue.buffer_reason or queue.reason),
+            estimated("loss", "random loss", "1", queue.loss, queue.loss_reason),
+            estimated("cross", "share of other traffic", "1", others.share, others.reason),
         )
         best, assumptions = self._best(rate, base.interval, queue, others)
         return PathFit(
@@ -184,7 +185,7 @@ class _Fit:
         span = float(self.seen.acked_s[-1] - self.seen.acked_s[0])
         return max(float(self.seen.delivered.sum()) * self.wire_bits / max(span, 1e-3), 1e3)
 
-    def _draws(self, best: PathDraw, quantities: tuple[Quantity, ...], queue: Queue) -> tuple[PathDraw, ...]:
+    def _draws(self, best: PathDraw, quantities: tuple[Estimate, ...], queue: Queue) -> tuple[PathDraw, ...]:
         """Paths from the joint interval of the numbers.
 
         Rate, base RTT, random loss and other traffic are measured in different ways, so they are drawn by themselves.

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from elephan.explanation.disciplines import VirtualQueue, codel_excess, pie_ratio, virtual_queue
-from elephan.explanation.estimates import Interval, share_of
+from elephan.explanation.estimates import share_of
 from elephan.explanation.events import Events
 from elephan.explanation.waits import FullQueue, OtherPackets, Waits, full_queue, other_packets
+from elephan.metrics.statistics import Interval
 
 LEAST_DROPS = 6
 _SLACK, _LEAST_SLACK = 0.03, 0.5

@@ -13,7 +13,7 @@ from elephan.explanation.drawing import FlowFigure, Overlay
 from elephan.explanation.explaining import Explanation
 from elephan.explanation.replaying import HEADER, Replay, ReplayFigure
 from elephan.explanation.results import AlgorithmFit, PathFit
-from elephan.explanation.wording import PREDICTION_HEADER, prediction_rows, rate, shown_quantity, size, time
+from elephan.explanation.wording import PREDICTION_HEADER, prediction_rows, rate, shown_estimate, size, time
 from elephan.report import pages
 from elephan.report.figures import Figure
 from elephan.report.provenance import facts
@@ -129,7 +129,7 @@ def _numbers(found: Explanation) -> dict[str, Any]:
 
 
 def _path(fit: PathFit) -> dict[str, Any]:
-    rows = [[one.title, shown_quantity(one), one.reason if one.identifiable else ""] for one in fit.quantities]
+    rows = [[one.title, shown_estimate(one), one.reason if one.identifiable else ""] for one in fit.quantities]
     rows.append(["queue discipline", fit.queue or "not identifiable", fit.queue_reason])
     if fit.others is not None:
         yields = {True: "yes", False: "no", None: "not identifiable"}[fit.others.yields]

@@ -100,8 +100,8 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """A number of the path.
+class Estimate:
+    """A number of the path as the capture shows it.
 
     Attributes:
         name: its name in documents, such as ``rate``.
@@ -184,7 +184,7 @@ class PathFit:
         assumed_queue: queue discipline of simulations where the capture cannot show it.
     """
 
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[Estimate, ...]
     queue: str | None
     queue_reason: str
     best: PathDraw
@@ -195,7 +195,7 @@ class PathFit:
     assumed_queue: str = "droptail"
 
     @cached_property
-    def by_name(self) -> Mapping[str, Quantity]:
+    def by_name(self) -> Mapping[str, Estimate]:
         """The numbers by name."""
         return {quantity.name: quantity for quantity in self.quantities}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from elephan.explanation.results import OF_PATH, AlgorithmFit, Limit, Limits, PathFit, Quantity
+from elephan.explanation.results import OF_PATH, AlgorithmFit, Estimate, Limit, Limits, PathFit
 from elephan.notebooks import figures
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def limits_words(limits: Limits, *, goodput_bps: float, rtt_s: float, duration_s
 
 def path_words(fit: PathFit) -> str:
     """The path, in one sentence."""
-    shown = [f"{quantity.title} {shown_quantity(quantity)}" for quantity in fit.quantities if quantity.identifiable]
+    shown = [f"{quantity.title} {shown_estimate(quantity)}" for quantity in fit.quantities if quantity.identifiable]
     hidden = [quantity.title for quantity in fit.quantities if not quantity.identifiable]
     queue = f"queue {fit.queue}" if fit.queue else "a queue that cannot be told from this capture"
     text = f"The path: {', '.join([*shown, queue])}."
@@ -126,16 +126,16 @@ def _between(mean: float | None, low: float | None, high: float | None, factor: 
     return f"{figures(mean * factor, 3)} ({figures(low * factor, 3)} to {figures(high * factor, 3)})"
 
 
-def shown_quantity(quantity: Quantity) -> str:
+def shown_estimate(one: Estimate) -> str:
     """A number of the path with its interval, or the reason why there is none."""
-    if quantity.value is None:
-        return f"not identifiable: {quantity.reason}"
-    value = _WITH_UNIT[quantity.unit](quantity.value) if quantity.unit in _WITH_UNIT else f"{quantity.value:.3g}"
-    if quantity.low is None or quantity.high is None:
+    if one.value is None:
+        return f"not identifiable: {one.reason}"
+    shown = _WITH_UNIT.get(one.unit, "{:.3g}".format)
+    value = shown(one.value)
+    if one.low is None or one.high is None:
         return value
-    ends = [_WITH_UNIT[quantity.unit](end) if quantity.unit in _WITH_UNIT else f"{end:.3g}"
-            for end in (quantity.low, quantity.high)]  # fmt: skip
-    return value if ends[0] == ends[1] else f"{value} ({ends[0]} to {ends[1]})"
+    low, high = shown(one.low), shown(one.high)
+    return value if low == high else f"{value} ({low} to {high})"
 
 
 def time(seconds: float) -> str:

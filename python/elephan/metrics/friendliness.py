@@ -69,7 +69,7 @@ def harm(
     flows: Flows = None,
     *,
     reference: Run | None = None,
-    of: Quantity = "goodput",
+    of: Performance = "goodput",
     reference_flows: Flows = None,
 ) -> float:
     """Fraction of one quantity, such as goodput, that flows lose because of other flows.
@@ -92,11 +92,11 @@ def harm(
     """
     if flows is None:
         raise MetricError("choose the flows that others might harm with flows=[...]")
-    if of not in _QUANTITIES:
-        raise MetricError(f"'{of}' is not a quantity of harm; {hint(of, list(_QUANTITIES))}")
+    if of not in _PERFORMANCES:
+        raise MetricError(f"'{of}' is not a quantity of harm; {hint(of, list(_PERFORMANCES))}")
     if reference is None:
         raise MetricError("this compares with another run; give it as reference=run")
-    measure, more_is_better = _QUANTITIES[of]
+    measure, more_is_better = _PERFORMANCES[of]
     before = measure(reference, window, flows if reference_flows is None else reference_flows)
     try:
         return fraction_lost(before, measure(run, window, flows), more_is_better=more_is_better)
@@ -126,8 +126,8 @@ def _retransmitted(run: Run, window: Window | None, flows: Flows) -> float:
     return fmean(retransmit_rate(run, window, flows).values())
 
 
-Quantity = Literal["goodput", "delay", "loss", "completion"]
-_QUANTITIES: dict[str, tuple[Callable[[Run, Window | None, Flows], float], bool]] = {
+Performance = Literal["goodput", "delay", "loss", "completion"]
+_PERFORMANCES: dict[str, tuple[Callable[[Run, Window | None, Flows], float], bool]] = {
     "goodput": (sum_goodput_mbps, True),
     "delay": (_mean_rtt_ms, False),
     "loss": (_retransmitted, False),
