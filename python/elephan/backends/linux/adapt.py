@@ -87,7 +87,7 @@ _CLOCK = (
     Change(
         "net/ipv4/tcp_input.c",
         r"(hrtimer_start_range_ns\(&tp->compressed_ack_timer, ns_to_ktime\(delay)\),\n"
-        r"(\s+READ_ONCE\(sock_net\(sk\)->ipv4\.sysctl_tcp_comp_sack_slack_ns\)),\n",
+        r"(\s+READ_ONCE\((?:sock_net\(sk\)|net)->ipv4\.sysctl_tcp_comp_sack_slack_ns\)),\n",
         r"\g<1> +\n\g<2>), 0,\n",
     ),
 )
@@ -171,7 +171,7 @@ static bool elephan_is_before(const struct Qdisc *one, const struct Qdisc *other
 
 """
 _NETEM = (
-    Change("include/net/sch_generic.h", r"^(\tstruct Qdisc\s+\*next_sched;\n)", r"\g<1>\tu32 elephan_early_ps;\n"),
+    Change("include/net/sch_generic.h", r"^(\t+struct Qdisc\s+\*next_sched;\n)", r"\g<1>\tu32 elephan_early_ps;\n"),
     Change("net/core/dev.c", r"^(static void __netif_reschedule\()", rf"{_ORDER}\g<1>"),
     Change(
         "net/core/dev.c",
@@ -252,7 +252,13 @@ def _draws(module: str, names: str, arguments: str, drawn: str) -> Change:
 
 _RANDOM = (
     Change("include/linux/tcp.h", r"^\};\n(?=\nenum tsq_enum \{)", _STATE),
-    Change("net/ipv4/tcp.c", r"^(?=\tcase TCP_MAXSEG:\n\t\t/\* Values greater than)", _OPTION),
+    # Later kernels set the segment size without the socket's lock, so the next option is the first with it.
+    Change(
+        "net/ipv4/tcp.c",
+        r"^(?=\tcase TCP_MAXSEG:\n\t\t/\* Values greater than)"
+        r"|(?<=\tsockopt_lock_sock\(sk\);\n\n\tswitch \(optname\) \{\n)(?=\tcase TCP_NODELAY:)",
+        _OPTION,
+    ),
     Change(
         "net/ipv4/tcp_input.c",
         r"^(\t+tcp_rsk\(req\)->ts_off = (?:st\.ts_off|af_ops->init_ts_off\(net, skb\));\n)",
@@ -265,6 +271,7 @@ _RANDOM = (
 
 # The largest state that a processor can have, with room for later ones: 11 kB with AMX.
 _STATE_WORDS = 8192
+_ASKS_HOST = "host_fp_size = iov.iov_len;"
 _REGISTERS = (
     Change(
         "arch/x86/um/os-Linux/registers.c",
@@ -350,9 +357,13 @@ def set_registers(tree: Path) -> None:
     of the state. In the build, the rest is set to zeros. The state that is kept says which components are in use, and
     a process of the guest cannot ask the host for AMX.
 
+    Later kernels ask the host how large the state is.
+
     Raises:
         BuildError: the source sets the state in another way.
     """
+    if _ASKS_HOST in (tree / _REGISTERS[0].path).read_text(encoding="utf-8"):
+        return
     for change in _REGISTERS:
         if not change.applies(tree):
             raise BuildError(f"{change.path} does not set registers as Linux 6.1 to 6.12 do")

@@ -279,13 +279,26 @@ def _cores() -> int:
 def _unpacked(source: Source, work: Path) -> Path:
     tree = work / "tree"
     if source.tree is not None:
-        shutil.copytree(source.tree, tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "Documentation"))
+        shutil.copytree(source.tree, tree, symlinks=True, ignore=_left_out(source.tree))
         return tree
     _run(["dpkg-deb", "-x", str(source.archive), str(work / "package")], work, lambda _: None)
     [packed] = (work / "package" / "usr" / "src").glob("linux-source-*.tar.xz")
     tree.mkdir()
     _run(["tar", "-xJf", str(packed), "-C", str(tree), "--strip-components=1"], work, lambda _: None)
     return tree
+
+
+def _left_out(tree: Path) -> Callable[[str, list[str]], list[str]]:
+    """The names in each folder of a tree that a build does not need: of the documentation only Kconfig, which the
+    configuration reads."""
+    documentation = str(tree / "Documentation")
+
+    def left_out(folder: str, names: list[str]) -> list[str]:
+        if folder == documentation:
+            return [name for name in names if name != "Kconfig"]
+        return [name for name in names if name == ".git"]
+
+    return left_out
 
 
 def _check_config(wanted: Path, made: Path) -> None:
