@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -301,6 +302,74 @@ def test_tshark_finds_nothing_wrong_and_counts_the_same_retransmissions(
         else:
             # A segment that comes late at the receiver was sent again, and may have been lost again.
             assert 5 < again + overtaken <= flow["retransmits"]
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
+    """A run with accurate ECN, where packets are marked and lost, and its capture at the receivers."""
+    accurate: dict[str, Any] = {"ecn": True, "accurate_ecn": True, "accurate_ecn_option": True}
+    flows = [{"name": name, "algorithm": name, "stack": accurate} for name in ("prague", "dctcp")]
+    flows += [{"name": "cubic", "algorithm": "cubic", "stack": accurate | {"accurate_ecn_option": False}}]
+    flows += [{"name": "refused", "algorithm": "cubic", "stack": accurate | {"receiver_ecn": "classic"}}]
+    path = {"rate": "40 Mbit/s", "rtt": "20 ms", "buffer": "8 BDP", "queue": "dualpi2", "loss": "0.2%"}
+    folder = tmp_path_factory.mktemp("counting")
+    scenario = Scenario.from_dict({"duration": "2 s", "events": True, "dumbbell": path, "flow": flows})
+    run = runs.run(scenario, store=runs.Store(folder))
+    export.write_pcapng(run, export.events_of(run), folder / "counting.pcapng", "receiver")
+    return run, folder / "counting.pcapng"
+
+
+def test_accurate_ecn_has_its_flags_counters_and_options(counting: tuple[Run, Path]) -> None:
+    run, path = counting
+    packets = [dissect(body) for kind, body in blocks(path.read_bytes()) if kind == 6]
+    shakes = [[p for p in packets if p.interface == i][:3] for i in range(4)]
+    accurate = [SYN | ECE | CWR, SYN | ACK | CWR, ACK | CWR]
+    assert [[p.bits for p in shake] for shake in shakes] == [*[accurate] * 3, [SYN | ECE | CWR, SYN | ACK | ECE, ACK]]
+    assert [shake[1].options.get(174) for shake in shakes] == [bytes([0, 0, 1, 0, 0, 0, 0, 0, 1])] * 2 + [None] * 2
+    for interface, kind, fields in ((0, 174, ("ee1b", "eceb")), (1, 172, ("ee0b", "eceb"))):
+        acks = [p for p in packets if p.interface == interface and not p.from_sender and not p.bits & SYN]
+        mine = pl.col("flow").cast(pl.String) == run.form.flows[interface].name
+        rows = run.events.filter(mine & (pl.col("kind").cast(pl.String) == "ack_sent"))
+        for packet, row in zip(acks, rows.iter_rows(named=True), strict=True):
+            assert (bool(packet.bits & ECE), bool(packet.bits & CWR)) == (row["ece"], row["cwr"])
+            counts = [row[name] for name in fields if row[name] is not None]
+            assert packet.options.get(kind, b"") == b"".join(count.to_bytes(3, "big") for count in counts)
+        # The last option has the bytes that had arrived, without headers, and the counters began at 1 and 0.
+        last = next(p for p in reversed(acks) if kind in p.options)
+        arrived = [p for p in packets if p.interface == interface and p.from_sender and p.time_ns <= last.time_ns]
+        capable, marked = (sum(p.payload for p in arrived if p.ecn == ecn) for ecn in (1 if kind == 174 else 2, 3))
+        assert marked > 0
+        assert last.options[kind] == (1 + capable).to_bytes(3, "big") + marked.to_bytes(3, "big")
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (Debian: apt install tshark)")
+def test_tshark_reads_the_counters_of_accurate_ecn(counting: tuple[Run, Path]) -> None:
+    run, path = counting
+    fields = ["tcp.stream", "tcp.flags.ace", "tcp.options.acc_ecn.ee0b", "tcp.options.acc_ecn.eceb"]
+    fields += ["tcp.options.acc_ecn.ee1b"]
+    command = ["tshark", "-r", str(path), "-Y", "tcp.srcport == 5001 && tcp.flags.syn == 0", "-T", "fields"]
+    command += [word for name in fields for word in ("-e", name)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    shown: dict[str, list[tuple[str, ...]]] = {}
+    for line in found.splitlines():
+        stream, *numbers = line.split("\t")
+        shown.setdefault(stream, []).append(tuple(numbers))
+    rows = run.events.with_columns(pl.col("flow", "kind").cast(pl.String)).filter(pl.col("kind") == "ack_sent")
+    said = [
+        [
+            (
+                str(4 * row["ae"] + 2 * row["cwr"] + row["ece"]),
+                *(_shown(row[name]) for name in ("ee0b", "eceb", "ee1b")),
+            )
+            for row in rows.filter(pl.col("flow") == flow).iter_rows(named=True)
+        ]
+        for flow in ("prague", "dctcp", "cubic")
+    ]
+    assert all(numbers in shown.values() for numbers in said)
+
+
+def _shown(count: int | None) -> str:
+    return "" if count is None else str(count)
 
 
 def test_the_command_takes_a_part_and_some_flows(

@@ -202,6 +202,8 @@ def _stack(draw: Draws, scale: Scale) -> Tables:
         "hide_losses": draw.chance(0.1),
         "hide_marks": draw.chance(0.1),
         "accurate_ecn": draw.chance(0.3),
+        "accurate_ecn_option": draw.chance(0.5),
+        "receiver_ecn": draw.choice(("accurate", "accurate", "classic", "none", "broken")),
         "divide_acks": draw.choice((1, 2, 10, 1000)),
         "count_acks": draw.chance(0.2),
     }
@@ -222,6 +224,10 @@ def _consistent(draw: Draws, stack: Tables) -> Tables:
     if stack.get("ack_every", base.ack_every) > 1 and not base.delayed_ack_ps and "delayed_ack" not in stack:
         stack["delayed_ack"] = draw.time(100 * US, 500 * MS)
     if stack.get("fast_open"):
+        stack["handshake"] = True
+    if stack.get("accurate_ecn_option") or stack.get("receiver_ecn"):
+        stack["accurate_ecn"] = True
+    if stack.get("receiver_ecn"):
         stack["handshake"] = True
     return stack
 

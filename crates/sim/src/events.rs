@@ -5,7 +5,7 @@
 //! dropped or marked packets are tested for logging.
 
 use crate::packet::{FlowId, Packet, flag};
-use crate::sidecar::SackEntry;
+use crate::sidecar::{AccEcnOption, SackEntry};
 use crate::spec::{EventsSpec, Spec};
 use crate::time::Time;
 
@@ -52,7 +52,7 @@ pub struct Event {
     pub segment: u32,
     /// Index of the link that dropped, lost or marked the packet, or [`NONE`].
     pub link: u32,
-    /// Index of the ACK's SACK blocks, or [`NONE`].
+    /// Index of the ACK's SACK blocks and option, or [`NONE`].
     pub sack: u32,
     /// Congestion window, segments, in a sender's events; otherwise NaN.
     pub cwnd: f32,
@@ -68,18 +68,20 @@ pub struct Event {
     pub kind: Kind,
 }
 
-/// Up to three SACK blocks, `[first, past)` in segments.
+/// Up to three SACK blocks, `[first, past)` in segments, and the AccECN option.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// The blocks, newest first.
     pub blocks: [(u32, u32); 3],
     /// Number of blocks.
     pub count: u8,
+    /// The option.
+    pub option: AccEcnOption,
 }
 
 impl From<SackEntry> for Blocks {
     fn from(entry: SackEntry) -> Self {
-        Self { blocks: entry.blocks, count: entry.count }
+        Self { blocks: entry.blocks, count: entry.count, option: entry.option }
     }
 }
 
@@ -90,7 +92,7 @@ pub struct Log {
     to: Time,
     /// The events.
     pub rows: Vec<Event>,
-    /// SACK blocks of [`Event::sack`].
+    /// SACK blocks and options of [`Event::sack`].
     pub sacks: Vec<Blocks>,
 }
 
@@ -112,7 +114,7 @@ impl Log {
         if !self.covers(at) || packet.opens().is_some() {
             return;
         }
-        let sack = blocks.filter(|b| b.count > 0).map_or(NONE, |blocks| {
+        let sack = blocks.filter(|b| b.count > 0 || b.option.count > 0).map_or(NONE, |blocks| {
             self.sacks.push(blocks);
             self.sacks.len() as u32 - 1
         });

@@ -113,11 +113,22 @@ pub enum Opening {
     SynDataAck = 4,
 }
 
+/// ECN in the TCP header of a packet of a handshake (RFC 9768 section 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// AE, CWR and ECE, from the highest bit.
+    pub flags: u8,
+    /// True if the packet has the AccECN option.
+    pub has_option: bool,
+}
+
 const COUNT: u32 = 32;
 const FLOW: u32 = 40;
 const HOP: u32 = 16;
 const FLAGS: u32 = 24;
 const EXTRA: u32 = 32;
+/// Place of [`Told`] above the kind of a packet of a handshake.
+const TOLD: u32 = 8;
 
 /// A data segment or an acknowledgement in flight, or a *train* of several that follow each other.
 #[derive(Clone, Copy, Debug, Default)]
@@ -156,13 +167,27 @@ impl Packet {
         if self.segment() != NO_SEGMENT {
             return None;
         }
-        Some(match self.extra() {
+        Some(match self.extra() as u8 {
             0 => Opening::Syn,
             1 => Opening::Ack,
             2 => Opening::SynAck,
             3 => Opening::SynData,
             _ => Opening::SynDataAck,
         })
+    }
+
+    /// The same packet of a handshake, with ECN in its TCP header.
+    #[must_use]
+    pub fn telling(self, told: Told) -> Self {
+        let bits = u64::from(told.flags | u8::from(told.has_option) << 3);
+        Self { what: self.what & !(0xff << (EXTRA + TOLD)) | bits << (EXTRA + TOLD), ..self }
+    }
+
+    /// ECN in the TCP header of a packet of a handshake.
+    #[must_use]
+    pub fn told(&self) -> Told {
+        let bits = (self.extra() >> TOLD) as u8;
+        Told { flags: bits & 7, has_option: bits & 8 != 0 }
     }
 
     /// The packet with another time of its arrival.
@@ -359,6 +384,9 @@ mod tests {
         for kind in [Opening::Syn, Opening::Ack, Opening::SynAck, Opening::SynData, Opening::SynDataAck] {
             let packet = Packet::opening(kind, Time(1), Time(1), FlowId(0), 60, flag::ECT0);
             assert_eq!((packet.opens(), packet.is_ack()), (Some(kind), kind as u32 & 1 == 0 && kind != Opening::Syn));
+            let told = Told { flags: 0b110, has_option: true };
+            assert_eq!((packet.told(), packet.telling(told).told()), (Told::default(), told));
+            assert_eq!(packet.telling(told).opens(), Some(kind));
         }
         assert_eq!(Packet::new(Time(1), Time(1), FlowId(0), 0, 60, 0, 0).opens(), None);
     }

@@ -14,7 +14,7 @@ from elephan.scenario.form import StackSpec
 Column = NDArray[Any]
 
 # TCP's flag bits (RFC 9293 section 3.1) and IP's ECN field (RFC 3168 section 5).
-SYN, ACK, ECE, CWR = 0x02, 0x10, 0x40, 0x80
+SYN, ACK, ECE, CWR, AE = 0x02, 0x10, 0x40, 0x80, 0x100
 ECT1, ECT0, CE = 1, 2, 3
 
 IP_BYTES, TCP_BYTES, LARGEST_TCP_BYTES, UDP_BYTES = 20, 20, 60, 8
@@ -26,6 +26,7 @@ MOST_SCALE = 14
 DAY_MS = 86_400_000
 CLOCK_BASE_MS = 2 * DAY_MS
 _WORD = 1 << 16
+_ACCECN_0, _ACCECN_1 = 172, 174
 
 
 def has_stamps(stack: StackSpec) -> bool:
@@ -62,6 +63,7 @@ class Packets:
 
     ``datagram`` is true for UDP packets, of which only the payload is used. ``sacks`` holds up to three blocks of each
     packet, ``(first byte, byte after the last)``, or -1. ``syn_options`` are MSS, SACK permitted and window scale.
+    ``accecn`` holds the fields EE0B, ECEB and EE1B of the AccECN option, or -1.
     """
 
     time_ns: Column
@@ -81,6 +83,7 @@ class Packets:
     syn_options: Column
     scale: Column
     mss: Column
+    accecn: Column
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -103,6 +106,8 @@ class Packets:
     def alike(self) -> Iterator[Column]:
         """Positions of the packets, grouped by the length of their headers."""
         shape = self.datagram * 16 + self.syn_options * 8 + self.stamped * 4 + self.blocks()
+        for place in range(3):
+            shape = shape * 2 + (self.accecn[:, place] >= 0)
         for value in np.unique(shape):
             yield np.flatnonzero(shape == value)
 
@@ -189,7 +194,20 @@ def _options(packets: Packets) -> list[Any]:
     if blocks:
         words += [0x0101, 0x0500 + 2 + 8 * blocks]
         words += [word for block in range(blocks) for edge in range(2) for word in _long(packets.sacks[:, block, edge])]
-    return words
+    return words + _accecn(packets.accecn)
+
+
+def _accecn(fields: Column) -> list[Any]:
+    """The AccECN option (RFC 9768 section 3.2.3): order 1 if it has EE1B, which is then its first field."""
+    order = [0, 1, 2] if fields[0, 2] < 0 else [2, 1, 0]
+    present = [fields[:, place] for place in order if fields[0, place] >= 0]
+    if not present:
+        return []
+    kind = _ACCECN_0 if order[0] == 0 else _ACCECN_1
+    length = 2 + 3 * len(present)
+    octets: list[Any] = [kind, length, *(field >> shift & 0xFF for field in present for shift in (16, 8, 0))]
+    octets += [1] * (-length % 4)
+    return [high << 8 | low for high, low in zip(octets[::2], octets[1::2], strict=True)]
 
 
 def _long(column: Column) -> list[Column]:

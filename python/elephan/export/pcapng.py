@@ -9,6 +9,8 @@ interface and pair of hosts; the first flow has 10.0.0.1 and 10.128.0.1. The sen
   the window scale and the segment size. It takes the links' propagation delay at a receiver, but 1 ns at a sender,
   because Wireshark takes a retransmission for a reordered segment if it follows another segment within the handshake's
   duration.
+- The handshake asks for ECN if the flow's segments are ECN-capable. With accurate feedback (RFC 9768), its packets are
+  shown as not ECN-capable, and segments count no marked ACKs.
 - Datagrams are UDP packets with their size on the wire.
 - The advertised window is the stack's receive window, or the largest window of TCP if the stack has no receive window.
 - The timestamps option is present if the stack's header has room for it (52 bytes). The timestamp is the time of the
@@ -55,6 +57,8 @@ _NANOSECONDS = 9
 _INBOUND, _OUTBOUND = 1, 2
 _KINDS = {"sender": ("sent", "acked"), "receiver": ("received", "ack_sent")}
 LARGEST_PACKET = 65_535
+# A counter of marked packets that begins (RFC 9768 section 3.2.1).
+_NO_MARKS = headers.AE + headers.ECE
 
 
 def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "sender") -> int:
@@ -99,15 +103,29 @@ def captured(run: Run, events: pl.DataFrame, at: Side) -> Packets:
     opens = (pl.col("kind") == "sent") & (pl.col("segment") == 0) & ~pl.col("retransmit")
     first = table.filter(opens & pl.col("flow_index").is_in(connections))
     capable = set(table.filter(pl.col("ect0") | pl.col("ect1"))["flow_index"])
+    # The counter of marked packets begins at 5, which has this flag; an echo never has it.
+    counting = set(table.filter("ae")["flow_index"])
     shakes = [
-        _handshake(form, index, stamp_s, ecn=index in capable, at=at)
+        _handshake(form, index, stamp_s, ecn=_asked(form.flows[index], index in capable, index in counting), at=at)
         for index, stamp_s in first.select("flow_index", "stamp_s").iter_rows()
     ]
-    packets = _packets(table.filter(pl.col("kind").is_in(_KINDS[at])), form.flows, _Parts(table, form.flows))
+    shown = table.filter(pl.col("kind").is_in(_KINDS[at]))
+    packets = _packets(shown, form.flows, _Parts(table, form.flows), counting)
     return Packets.merged([*shakes, packets])
 
 
-def _handshake(form: Spec, index: int, start_s: float, *, ecn: bool, at: Side) -> Packets:
+def _asked(flow: FlowSpec, is_capable: bool, counts: bool) -> tuple[int, int, int]:
+    """The flags of ECN in a flow's SYN, SYN-ACK and ACK (RFC 3168 section 6.1.1; RFC 9768, tables 2 and 3)."""
+    accurate = headers.AE + headers.CWR + headers.ECE
+    if counts:
+        return accurate, headers.CWR, headers.CWR
+    if flow.stack.accurate_ecn:
+        broken = accurate if flow.stack.receiver_ecn == "broken" else 0
+        return accurate, headers.ECE if is_capable else broken, 0
+    return (headers.CWR + headers.ECE, headers.ECE, 0) if is_capable else (0, 0, 0)
+
+
+def _handshake(form: Spec, index: int, start_s: float, *, ecn: tuple[int, int, int], at: Side) -> Packets:
     """SYN, SYN/ACK and ACK before the first segment, which leaves at ``start_s``."""
     flow = form.flows[index]
     there_s, back_s = _delay_s(form, flow.path), _delay_s(form, flow.reverse_path)
@@ -121,7 +139,8 @@ def _handshake(form: Spec, index: int, start_s: float, *, ecn: bool, at: Side) -
     seen_ns = np.rint(np.array([answered_s, answered_s, start_s + there_s]) * 1e9).astype(np.int64)
     if at == "sender":
         seen_ns = np.rint(start_s * 1e9).astype(np.int64) + np.array([-1, 0, 0])
-    asking, agreeing = (headers.ECE + headers.CWR, headers.ECE) if ecn else (0, 0)
+    is_counting = bool(ecn[0] & headers.AE and ecn[2])
+    first_octets = (np.array([False, True, True]) & (is_counting and flow.stack.accurate_ecn_option))[:, None]
     return Packets(
         time_ns=seen_ns + EPOCH_S * 10**9,
         flow=index_column,
@@ -129,7 +148,7 @@ def _handshake(form: Spec, index: int, start_s: float, *, ecn: bool, at: Side) -
         datagram=np.zeros(3, dtype=bool),
         seq=np.array([0, 0, 1]),
         ackno=np.array([0, 1, 1]),
-        bits=np.array([headers.SYN + asking, headers.SYN + headers.ACK + agreeing, headers.ACK]),
+        bits=np.array([headers.SYN, headers.SYN + headers.ACK, headers.ACK]) + np.array(ecn),
         ecn=np.zeros(3, dtype=np.int64),
         window=np.array([LARGEST_PACKET, min(windows.receiver << windows.scale, LARGEST_PACKET), LARGEST_PACKET]),
         payload=np.zeros(3, dtype=np.int64),
@@ -140,6 +159,7 @@ def _handshake(form: Spec, index: int, start_s: float, *, ecn: bool, at: Side) -
         syn_options=syn,
         scale=np.where(answer, windows.scale, 0),
         mss=np.where(syn, flow.stack.payload_bytes + headers.STAMPS_BYTES * headers.has_stamps(flow.stack), 0),
+        accecn=np.where(first_octets, np.array([1, 0, 1]), -1),
     )
 
 
@@ -239,7 +259,7 @@ class _Parts:
         return lacking
 
 
-def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec], parts: _Parts) -> Packets:
+def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec], parts: _Parts, counting: set[int]) -> Packets:
     """The rows of a capture as columns of header fields."""
     flow = table["flow_index"].to_numpy().astype(np.int64)
     ack = table["ack"].to_numpy()
@@ -257,7 +277,11 @@ def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec], parts: _Parts) -> P
         0,
     )
     first = segment * payload - parts.before(flow, segment)
-    bits = headers.ACK + headers.ECE * table["ece"].to_numpy() + headers.CWR * (table["cwr"].to_numpy() & ~ack)
+    counts = np.isin(flow, list(counting))
+    bits = headers.ACK + headers.ECE * table["ece"].to_numpy()
+    bits += headers.CWR * (table["cwr"].to_numpy() & (~ack | counts)) + headers.AE * table["ae"].to_numpy()
+    bits = np.where(counts & ~ack, headers.ACK + _NO_MARKS, bits)
+    accecn = np.stack([table[name].cast(int).fill_null(-1).to_numpy() for name in ("ee0b", "eceb", "ee1b")], axis=1)
     spans = [headers.Windows.of(f.stack) for f in flows]
     from_receiver = np.array([w.receiver for w in spans])[flow]
     return Packets(
@@ -278,6 +302,7 @@ def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec], parts: _Parts) -> P
         syn_options=np.zeros(table.height, dtype=bool),
         scale=np.zeros(table.height, dtype=np.int64),
         mss=np.zeros(table.height, dtype=np.int64),
+        accecn=accecn,
     )
 
 

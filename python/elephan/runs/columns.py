@@ -278,6 +278,17 @@ _EVENTS = TableOf(
                 ("past", f"Segment after the last of SACK block {block}."),
             )
         ),
+        Column("ae", "Boolean", "", "Flag AE of an ACK: with CWR and ECE, the number of marked packets modulo 8, which "
+               "begins at 5 (RFC 9768)."),
+        *(
+            Column(field, "UInt32", "bytes",
+                   f"Field {field.upper()} of the AccECN option: bytes that arrived {codepoint}, plus {first}, modulo "
+                   "2^24.",
+                   "packet without the field")
+            for field, codepoint, first in (
+                ("ee0b", "as ECT(0)", 1), ("eceb", "marked", 0), ("ee1b", "as ECT(1)", 1)
+            )
+        ),
     ),
     "scenarios with `events`",
 )  # fmt: skip

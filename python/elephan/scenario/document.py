@@ -41,7 +41,7 @@ LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
     StackSpec: (
         "host", "without", "ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz", "handshake", "fast_open", "tso",
         "reads_at_once", "send_buffer_bytes", "sack_option_bytes", "hide_losses", "hide_marks", "accurate_ecn",
-        "acks_counted",
+        "accurate_ecn_option", "receiver_ecn", "acks_counted",
     ),
     SourceSpec: ("sizes", "rtts", "record"),
     ListArrivals: ("rtts_ps",),

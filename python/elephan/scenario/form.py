@@ -203,6 +203,18 @@ Values:
 """
 
 
+ReceiverEcn = Literal["accurate", "classic", "none", "broken"]
+"""Form of ECN that a receiving host supports, and so what it answers to a SYN that asks for accurate feedback (RFC
+9768, table 2).
+
+Values:
+    accurate: Accurate feedback, which it agrees to.
+    classic: The echo of RFC 3168.
+    none: None.
+    broken: None, but a SYN-ACK that reflects the flags of the SYN, as some old hosts send.
+"""
+
+
 RecoveryRule = Literal["prr", "rate_halving", "rate_halving_ns2", "pipe_sack1", "pipe"]
 """Rule for the number of segments sent during loss recovery.
 
@@ -266,8 +278,10 @@ class StackSpec(Form, frozen=True, kw_only=True):
         time_one_segment: Estimates the timeout from one segment each round trip (RFC 6298 section 3 without timestamps)
             instead of from every ACK.
         undo: Detects and undoes a spurious loss event or timeout (RFC 3522).
-        accurate_ecn: Feedback of marks by the counter in the TCP header (ACE, RFC 9768) in place of an echo: each ACK
-            has the number of marked packets modulo 8. It is for flows with ECN of any form.
+        accurate_ecn: Accurate feedback of marks (RFC 9768) in place of an echo, which a handshake negotiates: each ACK
+            has the number of marked packets modulo 8 in its TCP header (ACE). It is for flows with ECN of any form.
+        accurate_ecn_option: The receiver's ACKs have the AccECN option (RFC 9768 section 3.2.3), with the numbers of
+            bytes that arrived with each codepoint, whenever one has grown.
         acks_counted: Number of ACKs as which the sender counts each packet that acknowledges new data (RFC 5681 without
             RFC 3465); 0: the sender counts the acknowledged segments. A receiver that divides an ACK into several sends
             them as one packet of their total size.
@@ -299,6 +313,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
             data always wait, and only every second segment is acknowledged at once.
         receive_window: Advertised receive window, segments. If absent: as large as the send buffer with ``host =
             "linux"`` and ``hz``, and unlimited otherwise.
+        receiver_ecn: Support of the receiving host for a SYN that asks for accurate feedback.
         sack_option_bytes: Size of a SACK option without its blocks, bytes. If absent: 4 with ``host = "linux"``, for
             kind, length and two bytes of padding as in Linux, and 0 otherwise.
         send_buffer_bytes: Send buffer in Linux's accounting, bytes, which the application fills before the first ACK;
@@ -330,6 +345,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     time_one_segment: bool
     undo: bool
     accurate_ecn: bool = False
+    accurate_ecn_option: bool = False
     acks_counted: int = 0
     ecn: bool = False
     fast_open: bool = False
@@ -345,6 +361,7 @@ class StackSpec(Form, frozen=True, kw_only=True):
     pacing: bool = False
     reads_at_once: bool = False
     receive_window: int | None = None
+    receiver_ecn: ReceiverEcn = "accurate"
     sack_option_bytes: int | None = None
     send_buffer_bytes: int | None = None
     tso: bool = False

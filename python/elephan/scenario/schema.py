@@ -67,7 +67,7 @@ from elephan.scenario.fields import (
     parsed,
 )
 from elephan.scenario.losses import Loss
-from elephan.scenario.stacks import DETECTIONS, HOST_RULES, RECOVERIES, STACKS, Stack
+from elephan.scenario.stacks import DETECTIONS, HOST_RULES, RECEIVERS_ECN, RECOVERIES, STACKS, Stack
 from elephan.scenario.stacks import HOSTS as HOST_KINDS
 from elephan.scenario.units import Amount, Buffer
 
@@ -214,7 +214,16 @@ class StackSpec(Table):
     hide_marks: Switch | None = Field(None, description="a misbehaving receiver: it does not echo ECN marks")
     accurate_ecn: Switch | None = Field(
         None,
-        description="ACKs have the number of ECN marks modulo 8 (RFC 9768) in place of an echo",
+        description="ACKs have the number of ECN marks modulo 8 in place of an echo, if the receiver agrees (RFC 9768)",
+    )
+    accurate_ecn_option: Switch | None = Field(
+        None, description="ACKs have the AccECN option too: the bytes that arrived with each ECN codepoint"
+    )
+    receiver_ecn: Annotated[str, chosen(RECEIVERS_ECN, "a form of ECN")] | None = Field(
+        None,
+        description="answer of the receiving host to a SYN that asks for accurate ECN: agreement (accurate), the echo "
+        "of RFC 3168 (classic), nothing (none), or the flags of the SYN (broken), which is no agreement",
+        examples=["classic"],
     )
     divide_acks: Annotated[int, counted(1, 1000, "a number of ACKs")] | None = Field(
         None,

@@ -10,7 +10,7 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from elephan.scenario.form import Detection, HostKind, HostRule, RecoveryRule, StackSpec
+from elephan.scenario.form import Detection, HostKind, HostRule, ReceiverEcn, RecoveryRule, StackSpec
 
 _MS_PS = 10**9
 _S_PS = 10**12
@@ -20,6 +20,7 @@ HOST_RULES: tuple[str, ...] = get_args(HostRule)
 """Rules of Linux that a Linux host may lack."""
 DETECTIONS: tuple[str, ...] = get_args(Detection)
 RECOVERIES: tuple[str, ...] = get_args(RecoveryRule)
+RECEIVERS_ECN: tuple[str, ...] = get_args(ReceiverEcn)
 
 
 class Stack(StackSpec, frozen=True, kw_only=True):

@@ -1,9 +1,11 @@
 //! Accurate ECN (RFC 9768): the counter of marked packets that each ACK has in three bits of the TCP header (ACE).
 //!
-//! Both ends of a flow have one stack, so a handshake always ends with this feedback, and the counters begin as after one
-//! whose packets were not ECN-capable. The AccECN option, which a host may leave out, is left out.
+//! A handshake negotiates this feedback ([`super::negotiation`]); without a handshake it is there from the start. Bytes are
+//! counted in the AccECN option ([`super::octets`]), by which a sender can tell if the counter has wrapped.
 
+use super::octets::Marked;
 use crate::packet::flag;
+use crate::sidecar::AccEcnOption;
 
 /// Value with which the counters of a connection begin, r.cep and s.cep (section 3.2.1).
 pub const FIRST: u32 = 5;
@@ -16,6 +18,8 @@ const MOST_WAITING: u32 = 2;
 const WEIGHT: u32 = 6;
 const PRECISION: u32 = 6;
 const COMPRESSED: u32 = 4;
+/// Fraction of a full segment below which the mean size of marked segments is unlikely (`SAFETY_FACTOR` of appendix A.2.2).
+const SAFETY: u32 = 2;
 
 /// Flags of an ACK for a count of marked packets.
 #[must_use]
@@ -75,20 +79,25 @@ pub struct Seen {
     owed: u32,
     /// Mean number of segments that an ACK delivers.
     delivered: u32,
-}
-
-impl Default for Seen {
-    fn default() -> Self {
-        Self { count: FIRST, owed: 0, delivered: 0 }
-    }
+    /// Marked bytes by the option, and the payload of a full segment, bytes.
+    bytes: Marked,
+    segment: u32,
 }
 
 impl Seen {
-    /// Takes an ACK with these flags that delivers segments. Returns how many of these count as marked.
+    /// The counter of a sender whose full segments have `segment` bytes of payload.
+    pub fn new(segment: u32) -> Self {
+        Self { count: FIRST, owed: 0, delivered: 0, bytes: Marked::default(), segment }
+    }
+
+    /// Takes an ACK with these flags, and an option if it has one, that delivers segments. Returns how many of these count as
+    /// marked.
     ///
     /// If the ACK delivers so many that the field may have wrapped, the safest likely case is taken: the largest number
-    /// that fits the field (section 3.2.2.5.2, appendix A.2.1), unless ACKs are usually that large.
-    pub fn on_ack(&mut self, flags: u8, delivered: u32) -> u32 {
+    /// that fits the field (section 3.2.2.5.2, appendix A.2.1), unless ACKs are usually that large, or the option says
+    /// otherwise.
+    pub fn on_ack(&mut self, flags: u8, delivered: u32, option: Option<&AccEcnOption>) -> u32 {
+        let bytes = option.map(|option| self.bytes.read(option));
         let least = field(flags).wrapping_sub(self.count) % VALUES;
         let mean = delivered << PRECISION;
         self.delivered = if self.delivered == 0 {
@@ -96,19 +105,45 @@ impl Seen {
         } else {
             ((u64::from(self.delivered) * ((1 << WEIGHT) - 1) + u64::from(mean)) >> WEIGHT) as u32
         };
-        let may_have_wrapped = delivered >= VALUES && self.delivered <= COMPRESSED << PRECISION;
-        let marked = if may_have_wrapped { delivered - (delivered - least) % VALUES } else { least };
+        let marked = match bytes {
+            _ if delivered < VALUES => least,
+            Some(bytes) => self.by_bytes(least, delivered, bytes),
+            None if self.delivered <= COMPRESSED << PRECISION => largest(least, delivered),
+            None => least,
+        };
         self.count = self.count.wrapping_add(marked);
         let known = self.owed + marked;
         let told = known.min(delivered);
         self.owed = known - told;
         told
     }
+
+    /// Number of marked segments of an ACK that delivers many of them and whose option has `bytes` newly marked bytes; the field
+    /// says that there are at least `least`, or eight more, and so on (appendix A.2.2).
+    ///
+    /// An ACK of twice as many segments as the field has values may have wrapped it more than once. The number of wraps is
+    /// then that of full segments with these bytes (`__tcp_accecn_process`, Linux 7.2).
+    fn by_bytes(&self, least: u32, delivered: u32, bytes: u32) -> u32 {
+        let most = largest(least, delivered);
+        if delivered >= 2 * VALUES {
+            let full = bytes.div_ceil(self.segment);
+            return most.min(least + full / VALUES * VALUES);
+        }
+        let is_small = bytes <= least * self.segment && bytes * SAFETY < most * self.segment;
+        if is_small { least } else { most }
+    }
+}
+
+/// Largest number of marked segments of `delivered` that a field fits which says `least`.
+fn largest(least: u32, delivered: u32) -> u32 {
+    delivered - (delivered - least) % VALUES
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MSS: u32 = 1460;
 
     #[test]
     fn the_field_is_ae_cwr_and_ece() {
@@ -122,14 +157,14 @@ mod tests {
 
     #[test]
     fn a_sender_counts_what_its_receiver_counts() {
-        let (mut counter, mut seen) = (Counter::default(), Seen::default());
+        let (mut counter, mut seen) = (Counter::default(), Seen::new(MSS));
         let (mut sent, mut marked) = (0, 0);
         for packet in 0..10_000_u32 {
             let mark = packet.wrapping_mul(2_654_435_761) >> 16 & 3 == 0;
             sent += u32::from(mark);
             counter.note(mark);
             if packet % 2 == 1 {
-                marked += seen.on_ack(counter.write(), 2);
+                marked += seen.on_ack(counter.write(), 2, None);
             }
         }
         assert_eq!(sent, marked);
@@ -159,23 +194,39 @@ mod tests {
         for (delivered, difference, marked) in
             [(2, 1, 1), (7, 7, 7), (8, 0, 8), (9, 1, 9), (10, 2, 10), (11, 2, 10), (16, 7, 15)]
         {
-            let mut seen = Seen { delivered: 2 << PRECISION, ..Seen::default() };
-            assert_eq!(seen.on_ack(flags(FIRST + difference), delivered), marked, "{delivered} segments");
-            assert_eq!(seen.on_ack(flags(FIRST + difference), 1), 0, "the counter has caught up");
+            let mut seen = Seen { delivered: 2 << PRECISION, ..Seen::new(MSS) };
+            assert_eq!(seen.on_ack(flags(FIRST + difference), delivered, None), marked, "{delivered} segments");
+            assert_eq!(seen.on_ack(flags(FIRST + difference), 1, None), 0, "the counter has caught up");
         }
     }
 
     #[test]
     fn large_acks_are_taken_as_they_are_where_they_are_usual() {
-        let mut seen = Seen::default();
-        assert_eq!(seen.on_ack(flags(FIRST + 2), 20), 2);
+        let mut seen = Seen::new(MSS);
+        assert_eq!(seen.on_ack(flags(FIRST + 2), 20, None), 2);
     }
 
     #[test]
     fn marks_of_packets_that_arrived_twice_are_told_with_later_segments() {
-        let mut seen = Seen::default();
-        assert_eq!(seen.on_ack(flags(FIRST + 3), 2), 2);
-        assert_eq!(seen.on_ack(flags(FIRST + 3), 2), 1);
-        assert_eq!(seen.on_ack(flags(FIRST + 3), 2), 0);
+        let mut seen = Seen::new(MSS);
+        assert_eq!(seen.on_ack(flags(FIRST + 3), 2, None), 2);
+        assert_eq!(seen.on_ack(flags(FIRST + 3), 2, None), 1);
+        assert_eq!(seen.on_ack(flags(FIRST + 3), 2, None), 0);
+    }
+
+    /// Marked segments of an ACK whose field has risen by `least`, with `bytes` in the option.
+    fn by_option(least: u32, delivered: u32, bytes: u32) -> u32 {
+        let option = AccEcnOption { fields: [0, bytes, 0], count: 2, is_order_1: false };
+        Seen::new(MSS).on_ack(flags(FIRST + least), delivered, Some(&option))
+    }
+
+    #[test]
+    fn bytes_tell_if_the_field_has_wrapped() {
+        // The three examples of appendix A.2.2, whose MSS is 1460.
+        assert_eq!(by_option(0, 8, 1460), 8);
+        assert_eq!(by_option(2, 10, 1460), 2);
+        assert_eq!(by_option(7, 15, 10_200), 7);
+        // An ACK of 40 segments may hide five wraps.
+        assert_eq!([0, 3, 8, 21, 40].map(|marked| by_option(marked % VALUES, 40, marked * MSS)), [0, 3, 8, 21, 40]);
     }
 }

@@ -10,6 +10,8 @@ mod datagrams;
 mod departures;
 pub mod host;
 mod linux;
+mod negotiation;
+mod octets;
 mod read;
 mod receiver;
 mod recovery;

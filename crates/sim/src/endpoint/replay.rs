@@ -341,7 +341,7 @@ impl Follower {
                 owd: ack.owd,
                 trigger: ack.trigger.min(next.saturating_sub(1)),
                 repeated: ack.repeated,
-                feedback: 0.0,
+                ..SackEntry::default()
             });
         }
         let packet = Packet::new(ack.at, ack.stamp.min(ack.at), FlowId(0), ack.cumulative, 52, flags, extra);

@@ -11,7 +11,7 @@
 mod sacks;
 mod slots;
 
-pub use self::sacks::{SackEntry, Sacks};
+pub use self::sacks::{AccEcnOption, SackEntry, Sacks};
 pub use self::slots::Slots;
 
 use std::collections::VecDeque;

@@ -5,6 +5,35 @@ use std::collections::BTreeMap;
 use crate::packet::{Packet, flag};
 use crate::ring::Fifo;
 
+/// AccECN option of an ACK (RFC 9768 section 3.2.3): the 24 lowest bits of the numbers of bytes that arrived with each
+/// codepoint of the ECN field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccEcnOption {
+    /// EE0B, ECEB and EE1B.
+    pub fields: [u32; 3],
+    /// Number of fields in the option, from the first; 0 if the ACK has no option.
+    pub count: u8,
+    /// True for order 1, in which EE1B is the first field and EE0B the last.
+    pub is_order_1: bool,
+}
+
+impl AccEcnOption {
+    /// Largest number of fields.
+    pub const MOST: u8 = 3;
+
+    /// Size of an option with a number of fields, bytes, padded to whole words.
+    #[must_use]
+    pub fn bytes(count: u8) -> u16 {
+        (2 + 3 * u16::from(count)).next_multiple_of(4)
+    }
+
+    /// The places in [`AccEcnOption::fields`] of the fields that the option has.
+    pub fn present(&self) -> impl Iterator<Item = usize> + use<> {
+        let Self { count, is_order_1, .. } = *self;
+        (0..usize::from(count)).map(move |i| if is_order_1 { 2 - i } else { i })
+    }
+}
+
 /// SACK blocks of one ACK, and further data that does not fit into the packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SackEntry {
@@ -20,9 +49,18 @@ pub struct SackEntry {
     pub repeated: (u32, u32),
     /// Feedback of XCP routers, bytes/s: the sum over the segments that the ACK acknowledges.
     pub feedback: f32,
+    /// AccECN option.
+    pub option: AccEcnOption,
 }
 
 impl SackEntry {
+    /// True if the entry has nothing but an option, and the segment that caused the ACK is the last below `cumulative`.
+    #[must_use]
+    #[inline]
+    pub fn is_option_alone(&self, cumulative: u32) -> bool {
+        self.option.count > 0 && self.count == 0 && !self.is_report() && self.trigger + 1 == cumulative
+    }
+
     /// True if the ACK reports segments that arrived twice.
     #[must_use]
     #[inline]

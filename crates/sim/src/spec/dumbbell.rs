@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::flow::FlowSpec;
 use super::link::{LinkSpec, LossSpec};
 use super::queue::QueueSpec;
-use super::stack::{Detection, HostKind, RecoveryRule, StackSpec};
+use super::stack::{Detection, HostKind, ReceiverEcn, RecoveryRule, StackSpec};
 use super::{FORMAT, Measure, Resolution, Spec};
 use crate::time::Time;
 
@@ -56,6 +56,8 @@ impl StackSpec {
             hide_losses: false,
             hide_marks: false,
             accurate_ecn: false,
+            accurate_ecn_option: false,
+            receiver_ecn: ReceiverEcn::Accurate,
             acks_counted: 0,
             phase: Time::ZERO,
         }

@@ -168,7 +168,8 @@ impl FlowSpec {
         }
         let ack = u64::from(stack.ack_bytes);
         let syn = if self.makes_handshake() { u64::from(stack.syn_bytes()) } else { ack };
-        [(data, data.max(syn)), (ack.min(syn), (ack + u64::from(stack.most_sack_bytes())).max(syn))]
+        let option = u64::from(stack.option_bytes());
+        [(data, data.max(syn)), (ack.min(syn), (ack + u64::from(stack.most_sack_bytes())).max(syn) + option)]
     }
 
     /// The handshake over the empty `links` at the time `at`, if the stack makes one.

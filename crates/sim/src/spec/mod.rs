@@ -43,7 +43,7 @@ pub use self::queue::{QueueSpec, value_of};
 pub use self::receive_window::unit_bytes;
 pub use self::resolution::Resolution;
 pub use self::schema::schema;
-pub use self::stack::{ClockSpec, Detection, HostKind, HostRule, RecoveryRule, StackSpec, timer_phase_ns};
+pub use self::stack::{ClockSpec, Detection, HostKind, HostRule, ReceiverEcn, RecoveryRule, StackSpec, timer_phase_ns};
 pub use self::traffic::{ArrivalsSpec, RecordSpec, SourceSpec};
 pub(crate) use self::trains::Allowed;
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::random::Stream;
+use crate::sidecar::AccEcnOption;
 use crate::time::Time;
 
 /// Size of Linux's SACK option without its blocks, bytes (`TCPOLEN_SACK_BASE_ALIGNED`).
@@ -21,6 +22,22 @@ pub enum HostKind {
     /// The rules of Linux 6.12: its clocks and timers, its estimate of the timeout, its receive window and quick ACKs, the
     /// order of its SACK blocks, CWR after each reduction, F-RTO, D-SACK, and its rules for an undo.
     Linux,
+}
+
+/// Form of ECN that a receiving host supports, and so what it answers to a SYN that asks for accurate feedback (RFC 9768,
+/// table 2).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiverEcn {
+    /// Accurate feedback, which it agrees to.
+    #[default]
+    Accurate,
+    /// The echo of RFC 3168.
+    Classic,
+    /// None.
+    None,
+    /// None, but a SYN-ACK that reflects the flags of the SYN, as some old hosts send.
+    Broken,
 }
 
 /// A rule of Linux that a Linux host may lack. A study that removes one learns what it is worth.
@@ -188,10 +205,17 @@ pub struct StackSpec {
     /// The receiver echoes no ECN marks.
     #[serde(default)]
     pub hide_marks: bool,
-    /// Feedback of marks by the counter in the TCP header (ACE, RFC 9768) in place of an echo: each ACK has the number of marked
-    /// packets modulo 8. It is for flows with ECN of any form.
+    /// Accurate feedback of marks (RFC 9768) in place of an echo, which a handshake negotiates: each ACK has the number of marked
+    /// packets modulo 8 in its TCP header (ACE). It is for flows with ECN of any form.
     #[serde(default)]
     pub accurate_ecn: bool,
+    /// The receiver's ACKs have the AccECN option (RFC 9768 section 3.2.3), with the numbers of bytes that arrived with each
+    /// codepoint, whenever one has grown.
+    #[serde(default)]
+    pub accurate_ecn_option: bool,
+    /// Support of the receiving host for a SYN that asks for accurate feedback.
+    #[serde(default)]
+    pub receiver_ecn: ReceiverEcn,
     /// Number of ACKs as which the sender counts each packet that acknowledges new data (RFC 5681 without RFC 3465); 0:
     /// the sender counts the acknowledged segments. A receiver that divides an ACK into several sends them as one
     /// packet of their total size.
@@ -237,6 +261,12 @@ impl StackSpec {
     #[must_use]
     pub fn syn_bytes(&self) -> u32 {
         self.header_bytes + SYN_OPTION_BYTES
+    }
+
+    /// Largest size of an AccECN option with its padding, bytes; 0 without it.
+    #[must_use]
+    pub fn option_bytes(&self) -> u32 {
+        if self.accurate_ecn_option { u32::from(AccEcnOption::bytes(AccEcnOption::MOST)) } else { 0 }
     }
 
     /// Size of a SACK option with three blocks, bytes.

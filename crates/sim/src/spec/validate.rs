@@ -6,7 +6,7 @@ use super::limits::{
     MOST_IN_FLIGHT, MOST_LISTED, MOST_SEGMENTS, MOST_TRANSFERS, SHORTEST_MAX_RTO_PS, SHORTEST_TIMER_PS, ps_of,
 };
 use super::link::{LinkSpec, LossSpec};
-use super::stack::{ClockSpec, StackSpec};
+use super::stack::{ClockSpec, ReceiverEcn, StackSpec};
 use super::traffic::{ArrivalsSpec, SourceSpec};
 use super::{FORMAT, Spec, SpecError, udt};
 
@@ -282,7 +282,7 @@ fn validate_stack(place: &str, stack: &StackSpec) -> Result<(), SpecError> {
     )?;
     check(stack.ack_bytes > 0, "stack.ack_bytes", "must be above 0")?;
     check(
-        stack.ack_bytes.saturating_add(stack.most_sack_bytes()) <= 65_535,
+        stack.ack_bytes.saturating_add(stack.most_sack_bytes()).saturating_add(stack.option_bytes()) <= 65_535,
         "stack.ack_bytes",
         "an ACK is at most 65535 bytes",
     )?;
@@ -305,6 +305,11 @@ fn validate_stack(place: &str, stack: &StackSpec) -> Result<(), SpecError> {
     check(stack.initial_rto_ps >= SHORTEST_TIMER_PS, "stack.initial_rto_ps", "must be at least 1 us")?;
     check(stack.max_rto_ps >= SHORTEST_MAX_RTO_PS, "stack.max_rto_ps", "must be at least 10 ms")?;
     check(!stack.fast_open || stack.handshake, "stack.fast_open", "needs a handshake; write handshake = true")?;
+    let is_accurate = "needs accurate feedback; write accurate_ecn = true";
+    check(!stack.accurate_ecn_option || stack.accurate_ecn, "stack.accurate_ecn_option", is_accurate)?;
+    let has_receiver = stack.receiver_ecn != ReceiverEcn::Accurate;
+    check(!has_receiver || stack.accurate_ecn, "stack.receiver_ecn", is_accurate)?;
+    check(!has_receiver || stack.handshake, "stack.receiver_ecn", "needs a handshake; write handshake = true")?;
     check(stack.min_rto_ps <= stack.max_rto_ps, "stack.min_rto_ps", "must be at most max_rto_ps")?;
     Ok(())
 }

@@ -19,6 +19,9 @@ const FLAGS: [(&str, u8); 7] = [
 const SACKS: [[&str; 2]; 3] =
     [["sack_1_first", "sack_1_past"], ["sack_2_first", "sack_2_past"], ["sack_3_first", "sack_3_past"]];
 
+/// The fields of an AccECN option.
+const OPTION: [&str; 3] = ["ee0b", "eceb", "ee1b"];
+
 /// The table of all events.
 #[must_use]
 pub fn events(spec: &Spec, log: &Log) -> Table {
@@ -53,6 +56,16 @@ pub fn events(spec: &Spec, log: &Log) -> Table {
         };
         columns.push((names[0], of(&|block| block.0)));
         columns.push((names[1], of(&|block| block.1)));
+    }
+    // In an ACK that is not ECN-capable, the bit of CE is AE.
+    let is_counter = |e: &Event| e.flags & (flag::ACK | flag::CE | flag::ECT) == flag::ACK | flag::CE;
+    columns.push(("ae", Column::Flags(rows.iter().map(is_counter).collect())));
+    for (place, name) in OPTION.into_iter().enumerate() {
+        let field = |e: &Event| {
+            let option = log.sacks.get(e.sack as usize)?.option;
+            option.present().any(|present| present == place).then_some(option.fields[place])
+        };
+        columns.push((name, Column::Numbers(rows.iter().map(field).collect())));
     }
     columns
 }

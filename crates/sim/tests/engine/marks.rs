@@ -197,3 +197,74 @@ fn an_algorithm_for_losses_responds_to_the_counter_as_to_an_echo() {
     let [rate, other] = [&echo, &counter].map(|outcome| Half::of(outcome).rates[0]);
     close("rate", other / rate, 1.0, 0.02);
 }
+
+/// One CUBIC flow with ECN and accurate feedback, which begins at 0 s; packets in one direction are lost until a time, s.
+fn opened(lost: Option<(usize, f64)>, more: &[(&str, Value)]) -> Outcome {
+    let mut stack = accurate(linux_stack());
+    (stack["ecn"], stack["handshake"]) = (json!(true), json!(true));
+    more.iter().for_each(|(name, value)| stack[*name] = value.clone());
+    let (mut links, specs) = dumbbell(10_000_000, 0.02, 10_000, &[("cubic", 0.0)], &stack);
+    links[0]["queue"] = json!({"kind": "threshold", "limit_packets": 10_000, "mark_packets": 10});
+    if let Some((link, until)) = lost {
+        links[link]["loss"] = json!({"kind": "interval", "p": 1.0, "from_ps": 0, "to_ps": ps(until)});
+    }
+    let text = json!({
+        "seed": 1, "duration_ps": ps(10.0), "sample_period_ps": ps(0.1), "start_jitter_ps": 0, "send_jitter_ps": 0,
+        "measure": {"from_ps": 0, "to_ps": ps(10.0)}, "links": links, "flows": specs,
+    });
+    run(&Spec::from_json(&text.to_string()).expect("the scenario is right"))
+}
+
+/// Marks that the bottleneck has set, and reductions for marks.
+fn marks(outcome: &Outcome) -> (u64, u64) {
+    let rows = &outcome.links[0].1.rows;
+    (rows[rows.len() - 1].marked, outcome.senders[0].totals.ecn_events)
+}
+
+#[test]
+fn a_connection_falls_back_to_what_its_receiver_supports() {
+    for (receiver, is_capable) in [("accurate", true), ("classic", true), ("none", false), ("broken", false)] {
+        let (set, answered) = marks(&opened(None, &[("receiver_ecn", json!(receiver))]));
+        assert_eq!((set > 0, answered > 0), (is_capable, is_capable), "{receiver}");
+    }
+}
+
+#[test]
+fn an_algorithm_that_needs_each_mark_is_not_capable_without_the_counter() {
+    let path = Path { seconds: 2.0, ..DATA_CENTER };
+    for algorithm in ["dctcp", "prague"] {
+        let mut stack = accurate(linux_stack());
+        (stack["handshake"], stack["receiver_ecn"]) = (json!(true), json!("classic"));
+        let (told, set) = counted(&path.run_with(&[(algorithm, RTT)], &stack, 0.0));
+        assert_eq!((told, set), (0.0, 0.0), "{algorithm}");
+    }
+}
+
+#[test]
+fn a_handshake_asks_twice_and_then_not_again() {
+    // SYNs leave at 0, 1 and 2 s (Linux waits a second for each of the first), and are lost on the forward path, or their answers
+    // on the reverse path (RFC 9768, sections 3.1.4.1 and 3.2.3.2.2).
+    for link in [0, 1] {
+        for (until, is_capable) in [(0.5, true), (1.5, false)] {
+            let (set, answered) = marks(&opened(Some((link, until)), &[]));
+            assert_eq!((set > 0, answered > 0), (is_capable, is_capable), "link {link} until {until} s");
+        }
+    }
+}
+
+#[test]
+fn the_option_tells_whether_the_counter_has_wrapped() {
+    let path = Path { seconds: 4.0, ..DATA_CENTER };
+    let mut with_option = accurate(linux_stack());
+    with_option["accurate_ecn_option"] = json!(true);
+    for algorithm in ["dctcp", "prague"] {
+        // Ten of eleven ACKs are lost, so that most ACKs deliver more segments than the field has values.
+        let ratio = |stack: &Value| {
+            let (told, set) = counted(&path.run_with(&[(algorithm, RTT)], stack, 10.0 / 11.0));
+            assert!(set > 100.0, "{algorithm}: {set} marks");
+            told / set
+        };
+        let (alone, with_option) = (ratio(&accurate(linux_stack())), ratio(&with_option));
+        assert!((0.9..1.1).contains(&with_option) && alone < 0.5, "{algorithm}: {with_option}, alone {alone}");
+    }
+}

@@ -3,8 +3,10 @@
 use elephan_cc::{Ecn, Load, Needs, Router};
 
 use crate::endpoint::ace::Counter;
+use crate::endpoint::negotiation::{Codepoint, Feedback};
+use crate::endpoint::octets::Octets;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
-use crate::sidecar::Sidecar;
+use crate::sidecar::{AccEcnOption, Sidecar};
 use crate::spec::StackSpec;
 use crate::time::Time;
 
@@ -35,6 +37,10 @@ pub(super) struct Echo {
     /// The latch of RFC 3168, or the mark of the last segment.
     marked: bool,
     counter: Counter,
+    /// Bytes of each codepoint, if ACKs have them.
+    octets: Option<Box<Octets>>,
+    /// Signal that is echoed if a handshake leads to an echo in place of accurate feedback.
+    classic: Signal,
     /// The highest load that VCP routers report, and the feedback of XCP routers, bytes/s, since the last ACK.
     load: Load,
     feedback: f64,
@@ -45,13 +51,15 @@ pub(super) struct Echo {
 impl Echo {
     /// The echo for a sender whose algorithm has these needs.
     pub(super) fn new(stack: &StackSpec, needs: &Needs) -> Self {
+        let is_classic = needs.ecn == Ecn::Endpoint && stack.ecn;
+        let classic = if is_classic { Signal::Latch } else { Signal::Marks };
         let signal = match needs.router {
             Some(Router::Xcp) => Signal::Feedback,
             Some(Router::Vcp) => Signal::Load,
             None if stack.accurate_ecn && (needs.ecn != Ecn::Endpoint || stack.ecn) => Signal::Count,
-            None if needs.ecn == Ecn::Endpoint && stack.ecn => Signal::Latch,
-            None => Signal::Marks,
+            None => classic,
         };
+        let has_octets = signal == Signal::Count && stack.accurate_ecn_option;
         let is_linux = stack.is_linux();
         Self {
             signal,
@@ -60,10 +68,25 @@ impl Echo {
             hides_marks: stack.hide_marks,
             marked: false,
             counter: Counter::default(),
+            octets: has_octets.then(|| Box::new(Octets::new(stack.header_bytes))),
+            classic,
             load: Load::Low,
             feedback: 0.0,
             latest: Packet::default(),
         }
+    }
+
+    /// Takes the feedback that a handshake has led to.
+    pub(super) fn settle(&mut self, feedback: Feedback) {
+        if self.signal == Signal::Count && feedback != Feedback::Accurate {
+            self.octets = None;
+            self.signal = if feedback == Feedback::Classic { self.classic } else { Signal::Marks };
+        }
+    }
+
+    /// The option of an ACK with `blocks` SACK blocks, and the number of blocks that it leaves room for.
+    pub(super) fn option(&mut self, blocks: u16) -> (AccEcnOption, u16) {
+        self.octets.as_mut().map_or((AccEcnOption::default(), blocks), |octets| octets.write(blocks))
     }
 
     /// True if only marks are echoed, each of them.
@@ -142,7 +165,7 @@ impl Echo {
         match self.signal {
             Signal::Marks => self.marked = self.shows_mark(packet),
             Signal::Latch => return self.latch(packet),
-            Signal::Count => self.counter.note(self.shows_mark(packet)),
+            Signal::Count => self.count(packet),
             Signal::Load => self.load = self.load.max(packet.load()),
             Signal::Feedback => {
                 let header = beside.headers().and_then(|headers| headers.take(packet.extra()));
@@ -150,6 +173,14 @@ impl Echo {
             }
         }
         false
+    }
+
+    fn count(&mut self, packet: &Packet) {
+        self.counter.note(self.shows_mark(packet));
+        if let Some(octets) = &mut self.octets {
+            let is_hidden = packet.is_marked() && self.hides_marks;
+            octets.note(if is_hidden { Codepoint::Ect0 } else { Codepoint::of(packet) }, packet.bytes());
+        }
     }
 
     fn latch(&mut self, packet: &Packet) -> bool {

@@ -31,7 +31,7 @@ use crate::events::{Kind, Log, NONE};
 use crate::packet::{self, FlowId, Packet, flag};
 use crate::record::{Clock, OneWayDelays, ReceiverRecord, ReceiverSample};
 use crate::ring::MOST_INHERITED;
-use crate::sidecar::{SackEntry, Sidecar};
+use crate::sidecar::{AccEcnOption, SackEntry, Sidecar};
 use crate::spec::{FlowSpec, Handshake, Measure, Spec, StackSpec};
 use crate::time::Time;
 
@@ -129,7 +129,7 @@ impl Receiver {
         let stack: &StackSpec = &this.stack;
         let mut schedule = Schedule::new(this, opened);
         let is_awaited = this.makes_handshake() && peer.needs.router.is_none();
-        let opening = if is_awaited { Opening::awaited(stack.syn_bytes() as u16) } else { Opening::OPEN };
+        let opening = if is_awaited { Opening::awaited(stack) } else { Opening::OPEN };
         let known = peer.handshake.filter(|known| !is_awaited && stack.is_linux() && known.receivers_rtt > Time::ZERO);
         if let Some(known) = known {
             schedule.note_handshake(known.receivers_rtt);
@@ -357,8 +357,13 @@ impl Receiver {
         if matches!(kind, packet::Opening::Syn | packet::Opening::SynData) {
             let has_data = self.arrivals.next() > 0;
             let kind = if has_data { packet::Opening::SynDataAck } else { packet::Opening::SynAck };
-            return Some(self.opening.answer(kind, self.flow, packet));
+            let answer = self.opening.answer(kind, self.flow, packet);
+            if let Some(feedback) = self.opening.feedback {
+                self.echo.settle(feedback);
+            }
+            return Some(answer);
         }
+        self.opening.take_ack(packet);
         self.establish(packet.at);
         None
     }
@@ -492,15 +497,21 @@ impl Receiver {
         let (mut flags, feedback) = self.echo.write();
         let (segment, next, report) = (*self.echo.latest(), self.arrivals.next(), self.arrivals.report());
         let (owd, trigger) = (one_way_delay(&segment, clock), segment.segment());
-        let (mut bytes, mut extra, blocks) = (self.sizes.ack, owd, report.option_blocks());
+        let mut bytes = self.sizes.ack;
+        let mut extra = owd;
+        let (option, blocks) = self.echo.option(report.option_blocks());
         flags |= flag::ACK;
-        if blocks > 0 || trigger + 1 != next || self.echo.is_of_feedback() {
+        if blocks > 0 || trigger + 1 != next || self.echo.is_of_feedback() || option.count > 0 {
             flags |= flag::BESIDE;
             if blocks > 0 {
                 bytes += self.sizes.option + self.sizes.block * blocks;
             }
-            let Report { blocks, count, repeated } = report;
-            extra = beside.sacks.put(SackEntry { blocks, count, owd, trigger, repeated, feedback });
+            if option.count > 0 {
+                bytes += AccEcnOption::bytes(option.count);
+            }
+            let count = report.count - (report.option_blocks() - blocks) as u8;
+            let Report { blocks, repeated, .. } = report;
+            extra = beside.sacks.put(SackEntry { blocks, count, owd, trigger, repeated, feedback, option });
         }
         self.acks_sent += 1;
         self.schedule.note_ack();

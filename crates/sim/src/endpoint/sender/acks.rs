@@ -11,6 +11,7 @@ use crate::endpoint::recovery::{Losses, Progress};
 use crate::endpoint::scoreboard::Parts;
 use crate::packet::{OWD_UNIT_PS, Packet, flag};
 use crate::prefetch;
+use crate::sidecar::AccEcnOption;
 use crate::spec::HostRule;
 use crate::spec::RecoveryRule;
 use crate::time::Time;
@@ -72,6 +73,7 @@ impl Sender {
             self.deliver(packet.segment(), &mut report);
         }
         if report.delivered == 0 && packet.segment() <= report.una {
+            self.marks.set_option(AccEcnOption::default());
             self.parts = None;
             return self.on_report_alone(report.repeated, packet.at, out);
         }
@@ -101,6 +103,10 @@ impl Sender {
         let blocks = &entry.blocks[..usize::from(entry.count)];
         report.owd = entry.owd;
         self.on_timestamp(packet, report, out);
+        self.marks.set_option(entry.option);
+        if entry.is_option_alone(cumulative) {
+            return self.deliver(cumulative, report);
+        }
         self.note_overtaken(entry.trigger);
         report.repeated = self.take_report(&entry, cumulative);
         report.has_original = self.delivers_original(cumulative, blocks);

@@ -11,7 +11,8 @@
 
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
-use crate::packet::{Opening, Packet};
+use crate::packet::{Opening, Packet, Told};
+use crate::sidecar::AccEcnOption;
 use crate::time::Time;
 
 impl Sender {
@@ -29,14 +30,15 @@ impl Sender {
             self.marks.on_lost_syn();
         }
         let has_data = self.opening.may_have_data() && self.has_first_data(now);
+        let told = self.marks.asks(self.opening.lost());
         self.opening.on_syn(now, &self.stack, self.rules, self.clock);
         let flags = self.marks.on_opening();
         if has_data {
             self.opening.on_data();
             self.stats.totals.sent += 1;
-            self.send_opening(Opening::SynData, self.bytes.into(), flags, now, out);
+            self.send_opening(Opening::SynData, self.bytes.into(), (flags, told), now, out);
         } else {
-            self.send_opening(Opening::Syn, self.stack.syn_bytes(), flags, now, out);
+            self.send_opening(Opening::Syn, self.stack.syn_bytes(), (flags, told), now, out);
         }
     }
 
@@ -66,8 +68,8 @@ impl Sender {
         }
     }
 
-    fn send_opening(&self, kind: Opening, bytes: u32, flags: u8, now: Time, out: &mut impl Outlet) {
-        out.send(Packet::opening(kind, now, now, self.flow, bytes as u16, flags));
+    fn send_opening(&self, kind: Opening, bytes: u32, ecn: (u8, Told), now: Time, out: &mut impl Outlet) {
+        out.send(Packet::opening(kind, now, now, self.flow, bytes as u16, ecn.0).telling(ecn.1));
     }
 
     /// Takes a SYN-ACK: acknowledges it, and begins.
@@ -79,9 +81,11 @@ impl Sender {
         if !self.opening.on_answer() {
             return;
         }
-        self.send_opening(Opening::Ack, self.stack.header_bytes, 0, now, out);
+        let (told, was_marked) = self.marks.settle(packet);
+        let option = if told.has_option { AccEcnOption::bytes(AccEcnOption::MOST) } else { 0 };
+        self.send_opening(Opening::Ack, self.stack.header_bytes + u32::from(option), (0, told), now, out);
         self.rtt.on_handshake(self.opening.rtt(now, packet.stamp, self.rules, self.clock));
-        let window = self.opening.window(packet.stamp, &self.stack, self.rules);
+        let window = self.opening.window(packet.stamp, was_marked, &self.stack, self.rules);
         self.settle_first_data(packet.opens(), now);
         self.begin(now, window, out);
         if self.next > 0 && self.board.una() == self.next {

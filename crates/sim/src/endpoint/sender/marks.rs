@@ -3,7 +3,9 @@
 use elephan_cc::{Ecn, Needs, Router};
 
 use crate::endpoint::ace::Seen;
-use crate::packet::{Packet, flag};
+use crate::endpoint::negotiation::{self, Codepoint, Feedback};
+use crate::packet::{Packet, Told, flag};
+use crate::sidecar::AccEcnOption;
 use crate::spec::StackSpec;
 
 /// Form of ECN of a flow.
@@ -39,8 +41,10 @@ pub struct Marks {
     answered: bool,
     /// Segment below which echoes belong to a window to which the sender has responded.
     until: u32,
-    /// `Some` if ACKs have the number of marks in place of an echo (RFC 9768).
+    /// `Some` if ACKs have the number of marks in place of an echo (RFC 9768), or if a handshake is to decide it.
     seen: Option<Seen>,
+    /// Option of the ACK that arrives now.
+    option: Option<AccEcnOption>,
 }
 
 impl Marks {
@@ -55,7 +59,8 @@ impl Marks {
             Ecn::Endpoint => (Mode::Off, 0),
         };
         let counts = stack.accurate_ecn && mode != Mode::Off && needs.router.is_none();
-        Self { mode, data, answered: false, until: 0, seen: counts.then(Seen::default) }
+        let seen = counts.then(|| Seen::new(stack.payload_bytes));
+        Self { mode, data, answered: false, until: 0, seen, option: None }
     }
 
     /// True if ACKs have the number of marks.
@@ -71,7 +76,7 @@ impl Marks {
         match &mut self.seen {
             None => (*packet, delivered),
             Some(seen) => {
-                let marked = seen.on_ack(packet.flags(), delivered);
+                let marked = seen.on_ack(packet.flags(), delivered, self.option.take().as_ref());
                 (packet.echoing(marked > 0), marked)
             }
         }
@@ -82,11 +87,48 @@ impl Marks {
         self.mode == Mode::Classic
     }
 
-    /// Takes the loss of a SYN: a repeated SYN does not ask for ECN (RFC 3168 section 6.1.1.1).
+    /// Takes the option of an ACK, which [`Marks::read`] reads.
+    pub fn set_option(&mut self, option: AccEcnOption) {
+        self.option = (option.count > 0).then_some(option);
+    }
+
+    /// Takes the loss of a SYN: a repeated SYN does not ask for the echo of RFC 3168 (section 6.1.1.1).
     pub fn on_lost_syn(&mut self) {
-        if self.is_classic() {
+        if self.is_classic() && !self.counts() {
             (self.mode, self.data) = (Mode::Off, 0);
         }
+    }
+
+    /// Content of a SYN after others were lost.
+    pub fn asks(&self, lost: u32) -> Told {
+        let asks = self.counts() && lost < negotiation::ATTEMPTS;
+        Told { flags: if asks { negotiation::ACCURATE } else { 0 }, has_option: false }
+    }
+
+    /// Takes a SYN-ACK. Returns what its ACK says, and true if the SYN was marked.
+    ///
+    /// # Panics
+    /// If the network has changed the codepoint of the SYN in an invalid way, which would be a defect of the engine.
+    pub fn settle(&mut self, answer: &Packet) -> (Told, bool) {
+        let told = answer.told();
+        if !self.counts() {
+            return (Told::default(), false);
+        }
+        let feedback = negotiation::settled(told.flags);
+        if feedback == Feedback::Accurate {
+            let syn = Codepoint::reported(told.flags);
+            let sent = if self.on_opening() == 0 { Codepoint::NotEct } else { Codepoint::Ect0 };
+            assert!(syn.is_none_or(|syn| sent.may_become(syn)), "a SYN sent as {sent:?} arrived as {syn:?}");
+            let flags = Codepoint::of(answer).report();
+            return (Told { flags, has_option: told.has_option }, syn == Some(Codepoint::Ce));
+        }
+        self.seen = None;
+        // An algorithm that needs each mark cannot use an echo, and sends packets that are not ECN-capable (RFC 9331 section
+        // 4.2).
+        if feedback == Feedback::Off || !self.is_classic() {
+            (self.mode, self.data) = (Mode::Off, 0);
+        }
+        (Told::default(), false)
     }
 
     /// Takes the echo of a mark by an ACK of the segments below `cumulative`.

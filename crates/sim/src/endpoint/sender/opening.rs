@@ -94,12 +94,18 @@ impl Opening {
     }
 
     /// First window, segments, after a SYN-ACK that echoes the time `stamp`: one segment after the loss of a SYN (RFC 5681
-    /// section 3.1). Linux keeps the usual window after one loss, and if the SYN-ACK answers the first SYN
-    /// (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
-    pub fn window(&self, stamp: Time, stack: &StackSpec, rules: HostRules) -> u32 {
+    /// section 3.1) or a mark of it, as after a mark of a SYN-ACK (RFC 5562 section 3.2). Linux keeps the usual window after
+    /// one loss, and if the SYN-ACK answers the first SYN (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`), and after a
+    /// mark (`tcp_ecn_rcv_synack`).
+    pub fn window(&self, stamp: Time, was_marked: bool, stack: &StackSpec, rules: HostRules) -> u32 {
         let lost = self.syns - 1;
-        let is_small = if rules.linux { lost > 1 && stamp != self.first } else { lost > 0 };
+        let is_small = if rules.linux { lost > 1 && stamp != self.first } else { lost > 0 || was_marked };
         if is_small { 1 } else { stack.initial_window }
+    }
+
+    /// SYNs that were lost before the next SYN.
+    pub fn lost(&self) -> u32 {
+        self.syns
     }
 
     /// SYNs after the first.
