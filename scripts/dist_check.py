@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IN_BOTH = (
     "elephan/web/built/engine.wasm.gz",
     "elephan/web/built/play.js",
-    "elephan/web/built/figures.js",
+    "elephan/web/built/report.js",
     "elephan/web/built/worker.js",
 )
 IN_WHEEL = (*IN_BOTH, "elephan/demo.toml", "elephan/web/play.html", "elephan/web/lessons.toml")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.report.browsing import unpacked
 
 from elephan.cli.main import run_command
 from elephan.cli.plot import alone
@@ -52,7 +53,7 @@ def traces(page: Path) -> list[dict[str, Any]]:
     """The lines of a page's figure."""
     found = re.search(r'<script[^>]*id="figures-data"[^>]*>(.*?)</script>', page.read_text(), re.DOTALL)
     assert found is not None
-    data: list[dict[str, Any]] = json.loads(found[1])["plot"]["data"]
+    data: list[dict[str, Any]] = unpacked(found[1])["plot"]["data"]
     return [trace for trace in data if trace["line"]["width"] > 0]
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import shutil
 import subprocess
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _TRIES = 5
+
+
+def unpacked(text: str) -> Any:
+    """Data of a page, which are compressed there."""
+    return json.loads(gzip.decompress(b64decode(text)))
 
 
 def browse(page: Path, *options: str, until: Callable[[str], bool] = lambda _: True) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from markupsafe import escape
-from tests.report.browsing import BROWSER, browse
+from tests.report.browsing import BROWSER, browse, unpacked
 from tests.runs import synthetic
 from tests.runs.synthetic import WrittenBackend, constant
 
@@ -30,7 +30,7 @@ from elephan.runs import Store
 from elephan.runs.prune import referenced
 from elephan.scenario import ScenarioError
 
-LIMIT_BYTES = 10_000_000
+LIMIT_BYTES = 1_000_000
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,10 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperResult
 
 
 def page(result: PaperResult) -> str:
+    """The page, with the claims unpacked as its script does it."""
     assert result.report_path is not None
-    return result.report_path.read_text(encoding="utf-8")
+    text = result.report_path.read_text(encoding="utf-8")
+    return re.sub(r'<script type="text/plain" id="claims-rows">(.*?)</script>', lambda found: unpacked(found[1]), text)
 
 
 class Outline(HTMLParser):
@@ -101,7 +103,7 @@ def test_the_report_is_one_small_file_that_loads_nothing(reproduced: PaperResult
 def test_ids_are_unique_and_links_within_the_page_lead_somewhere(reproduced: PaperResult) -> None:
     found = outline(page(reproduced))
     assert len(found.ids) == len(set(found.ids))
-    assert set(found.inner) <= set(found.ids)
+    assert {link for link in found.inner if not link.startswith("run=")} <= set(found.ids)
 
 
 def test_the_report_has_all_that_was_asked_of_it(reproduced: PaperResult) -> None:
@@ -110,12 +112,27 @@ def test_the_report_has_all_that_was_asked_of_it(reproduced: PaperResult) -> Non
         assert judgment.claim.id.removeprefix("weigle2006.") in text
     for assumption in reproduced.paper.assumptions:
         assert str(escape(assumption.name)) in text
-    assert text.count("data-copy=") >= 12
     for number in range(2, 9):
         assert f'data-figure="figure{number}"' in text
-    assert "[dumbbell]" in text
-    assert "receive_window" in text
     assert "Only a part of the paper was run" in text
+
+
+def test_each_run_is_in_the_page_beside_the_report(reproduced: PaperResult) -> None:
+    assert reproduced.report_path is not None
+    text = (reproduced.report_path.parent / reporting.RUNS_PAGE).read_text(encoding="utf-8")
+    found = re.search(r'id="explorer-data">(.*?)</script>', text)
+    assert found is not None
+    shown = unpacked(found[1])["runs"]
+    assert [run["hash"] for run in shown] == list(
+        dict.fromkeys(run.manifest["scenario_hash"] for run in reproduced.runs)
+    )
+    for run in shown:
+        assert f'href="#{run["hash"]}"' in text
+        assert "[dumbbell]" in run["toml"]
+        assert "receive_window" in run["toml"]
+    linked = set(re.findall(rf'href="{reporting.RUNS_PAGE}#([^"]+)"', page(reproduced)))
+    assert linked
+    assert linked <= {run["hash"] for run in shown}
 
 
 def test_figures_for_print_lie_beside_the_report(reproduced: PaperResult) -> None:
@@ -207,6 +224,7 @@ def kinds(reproduced: PaperResult, tmp_path_factory: pytest.TempPathFactory) -> 
     assert reproduced.report_path is not None
     return {
         "paper": reproduced.report_path,
+        "runs": reproduced.report_path.parent / reporting.RUNS_PAGE,
         "board": board.report_path,
         "run": report.run_report(run, folder / "run"),
         "backends": backends_report(compared, {"sim": run, "model": run}, folder / "backends"),
@@ -214,7 +232,7 @@ def kinds(reproduced: PaperResult, tmp_path_factory: pytest.TempPathFactory) -> 
     }
 
 
-KINDS = ["paper", "board", "run", "backends", "plot"]
+KINDS = ["paper", "runs", "board", "run", "backends", "plot"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -237,9 +255,11 @@ def test_a_page_allows_no_request_and_no_script_but_its_own(kind: str, kinds: di
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-@pytest.mark.parametrize(("kind", "drawings"), [("paper", 8), ("board", 0), ("run", 1), ("backends", 1), ("plot", 1)])
+@pytest.mark.parametrize(
+    ("kind", "drawings"), [("paper", 1), ("runs", 1), ("board", 0), ("run", 1), ("backends", 1), ("plot", 1)]
+)
 def test_a_browser_draws_the_page_without_an_error(kind: str, drawings: int, kinds: dict[str, Path]) -> None:
-    # Seven figures of the paper, and the chosen run.
+    # Figures that are in sight: of a paper the first one, and in the page of its runs the chosen run.
     plotted = re.compile(r'data-drawn="[1-9]')
     drawn, said = browse(kinds[kind], until=lambda page: len(plotted.findall(page)) == drawings)
     assert said == ""

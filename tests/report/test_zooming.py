@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.browsing import BROWSER
+from tests.report.browsing import BROWSER, unpacked
 
 from elephan.report import pages
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
@@ -150,7 +151,9 @@ def test_without_the_script_a_page_has_pictures(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(web, "is_built", lambda: False)
     page = {"title": "T", "figures": [], "runs": [], "provenance": []}
     text = pages.render("plot.html.j2", {}, figures={"time": FIGURES["time"].spec()}, page=page)
-    assert '"time":{"picture":"data:image/svg+xml;base64,' in text
+    found = re.search(r'id="figures-data">(.*?)</script>', text)
+    assert found is not None
+    assert unpacked(found[1])["time"]["picture"].startswith("data:image/svg+xml;base64,")
     assert "uplot" not in text.lower()
 
 

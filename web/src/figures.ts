@@ -39,7 +39,7 @@ class Plot {
     this.plot = new uPlot(
       {
         width: Math.max(160, place.clientWidth), height, legend: { show: false },
-        padding: [panel.notes.length ? 22 : 8, 12, 0, 0],
+        padding: [panel.notes.length ? 36 : 8, 12, 0, 0],
         cursor: { sync: { key }, points: { show: false }, drag: { x: true, y: !this.dense, uni: 24, setScale: false } },
         scales: {
           x: { time: false, distr: this.log.x ? 3 : 1, dir: panel.x.autorange === "reversed" ? -1 : 1, range: () => figure.range(this, "x") },
@@ -135,8 +135,21 @@ class Plot {
     plot.ctx.textAlign = "center";
     plot.ctx.textBaseline = "bottom";
     plot.ctx.fillStyle = style("--ink");
-    for (const note of this.panel.notes) plot.ctx.fillText(plain(note.text), to.x(note.x), top - 4 * ratio);
+    this.say(to);
     plot.ctx.restore();
+  }
+
+  /** Writes the notes above the panel, those that would cover their neighbor a line higher. */
+  private say({ context, area: [left, top, wide], ratio, x }: Canvas): void {
+    const ends = [-Infinity, -Infinity];
+    for (const note of this.panel.notes) {
+      const text = plain(note.text);
+      const half = context.measureText(text).width / 2;
+      const at = Math.min(Math.max(x(note.x), left + half), left + wide - half);
+      const row = at - half > ends[0]! + 4 * ratio ? 0 : 1;
+      ends[row] = at + half;
+      context.fillText(text, at, top - (4 + 14 * row) * ratio);
+    }
   }
 
   private selected(plot: uPlot): void {

@@ -7,14 +7,24 @@ import type { FromWorker, ToWorker } from "./messages";
 import { unpacked } from "./unpacked";
 import type { Changes } from "./worker";
 
+interface Run { label: string; hash: string; form: Record<string, any> }
+
 interface Data {
-  runs: { label: string; form: Record<string, any> }[];
+  runs: Run[];
   algorithms: string[];
   template: Template;
 }
 
 const root = document.getElementById("living");
 if (root) offer();
+
+/** The run that the address asks for: `#run=` and an id, the hash of a scenario with a seed. */
+function asked(runs: Run[]): Run | undefined {
+  const found = /^#run=([0-9a-f]+)-sim-s(\d+)$/.exec(location.hash);
+  const run = runs.find(({ hash }) => hash === found?.[1]);
+  if (!run || !found || run.form.seed === Number(found[2])) return run;
+  return { ...run, label: `${run.label}, with seed ${found[2]}`, form: { ...run.form, seed: Number(found[2]) } };
+}
 
 function offer(): void {
   const $ = (id: string) => document.getElementById(`living-${id}`)!;
@@ -28,14 +38,21 @@ function offer(): void {
   begin.textContent = "Run it here";
   begin.onclick = () => void start($, say);
   $("controls").append(begin);
+  // A link to a run starts the engine; later ones are the started page's.
+  const follow = () => {
+    if (location.hash.startsWith("#run=") && begin.isConnected) void start($, say);
+  };
+  addEventListener("hashchange", follow);
+  follow();
 }
 
 async function start($: (id: string) => HTMLElement, say: (text: string) => void): Promise<void> {
   say("The engine starts.");
+  $("controls").replaceChildren();
   const data = JSON.parse(new TextDecoder().decode(await unpacked($("data").textContent!))) as Data;
   const worker = new Worker(URL.createObjectURL(new Blob([$("worker").textContent!], { type: "text/javascript" })));
   const send = (message: ToWorker) => worker.postMessage(message);
-  let run = data.runs[0]!;
+  let run = asked(data.runs) ?? data.runs[0]!;
   let changes: Changes = {};
   let published: { series: Series; numbers: Numbers } | null = null;
   let id = 0;
@@ -66,6 +83,14 @@ async function start($: (id: string) => HTMLElement, say: (text: string) => void
     state.runs += 1;
   };
 
+  const take = (chosen: Run) => {
+    run = chosen;
+    changes = {};
+    published = null;
+    charts.zoom(null);
+    build();
+    ask();
+  };
   const build = () => {
     const controls = $("controls");
     controls.replaceChildren();
@@ -75,15 +100,9 @@ async function start($: (id: string) => HTMLElement, say: (text: string) => void
       controls.append(made);
     };
     if (data.runs.length > 1) {
-      const choose = select(data.runs.map((r, i) => [String(i), r.label]), String(data.runs.indexOf(run)));
-      choose.onchange = () => {
-        run = data.runs[Number(choose.value)]!;
-        changes = {};
-        published = null;
-        charts.zoom(null);
-        build();
-        ask();
-      };
+      const offered = data.runs.includes(run) ? data.runs : [run, ...data.runs];
+      const choose = select(offered.map((r, i) => [String(i), r.label]), String(offered.indexOf(run)));
+      choose.onchange = () => take(offered[Number(choose.value)]!);
       field("Run", choose);
     }
     for (const [name, label] of [["buffer", "Buffer"], ["rtt", "RTT"]] as const) {
@@ -113,6 +132,14 @@ async function start($: (id: string) => HTMLElement, say: (text: string) => void
     });
   };
   build();
+  const follow = () => {
+    const found = asked(data.runs);
+    if (!found) return;
+    root!.scrollIntoView();
+    take(found);
+  };
+  addEventListener("hashchange", follow);
+  if (asked(data.runs)) root!.scrollIntoView();
   send({ kind: "load", wasm: await unpacked($("engine").textContent!), template: data.template });
 }
 

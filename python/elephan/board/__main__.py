@@ -31,13 +31,14 @@ def command() -> None:
 @click.argument("subjects", nargs=-1, metavar="[ALG…]")
 @click.option("--suite", "suites", multiple=True, required=True, metavar="SUITE", help="A suite; repeatable.")
 @click.option("--quick/--full", default=True, show_default=True, help="The suite's quick form, or all of it.")
+@click.option("--on", default="sim", show_default=True, metavar="BACKEND", help="Where: quic for quinn:cubic.")
 @click.option("--row", "named", multiple=True, metavar="NAME", help="A row of board/rows; repeatable.")
 @click.option("--new-issue", is_flag=True, help="Keep the verdicts of now as those of the issue before.")
 @click.option("--store", type=click.Path(), metavar="DIR", help="Folder of saved results.")
 @click.option("--jobs", type=int, metavar="N", help="Runs at the same time. [default: one per core]")
 @_folder
 def collect_command(
-    subjects: Sequence[str], suites: Sequence[str], quick: bool, named: Sequence[str], new_issue: bool,
+    subjects: Sequence[str], suites: Sequence[str], quick: bool, on: str, named: Sequence[str], new_issue: bool,
     store: str | None, jobs: int | None, folder: Path,
 ) -> None:  # fmt: skip
     """Judge algorithms and rows, and put the verdicts into the board; each is written as soon as it is there."""
@@ -47,11 +48,11 @@ def collect_command(
     added = [rows.Row(folder / "rows" / name) for name in named]
     for suite in suites:
         for subject in subjects:
-            board = collect.collect(board, suite, [subject], quick=quick, jobs=jobs, store=Store(store))
+            board = collect.collect(board, suite, [subject], quick=quick, on=on, jobs=jobs, store=Store(store))
             board.write()
             click.echo(f"{suite}/{subject}: {len(board.verdicts)} verdicts, {len(board.runs)} runs")
         for row in added:
-            board = collect.collect(board, suite, [], [row], quick=quick, jobs=jobs, store=Store(store))
+            board = collect.collect(board, suite, [], [row], quick=quick, on=on, jobs=jobs, store=Store(store))
             board.write()
             click.echo(f"{suite}/{row.name}: {len(board.verdicts)} verdicts, {len(board.runs)} runs")
 

@@ -19,7 +19,7 @@ from elephan.report import pages
 from elephan.report.gauges import Gauge
 from elephan.scenario import Scenario, ScenarioError, catalog
 from elephan.suites.loading import load
-from elephan.web.living import fits
+from elephan.web.living import Form, fits
 
 VERDICTS = ("pass", "concern", "fail", "not_settled", "not_judged")
 """Verdicts in the order in which they are shown."""
@@ -188,11 +188,11 @@ def _gauge(row: Mapping[str, Any]) -> Gauge | None:
     return Gauge(row["value"], low, high, row["least"], row["most"], f"{row['quantity']}: {row['why']}")
 
 
-def _forms(scenarios: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Labels and canonical forms of the scenarios that a browser can run."""
+def _forms(scenarios: Any) -> Iterator[Form]:
+    """The scenarios that a browser can run."""
     for row in scenarios:
         if PLACE in row["toml"]:
             continue
         form = Scenario.from_toml(row["toml"], source=f"board, scenario {row['hash']}").canonical()
         if fits(form):
-            yield f"{row['title'] or row['hash']}", form
+            yield row["title"] or row["hash"], row["hash"], form

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elephan.evaluation.reporting import run_views, scenario_groups, scenario_row, warnings
+from elephan.evaluation.reporting import run_views, warnings
 from elephan.papers.boards import abstract
 from elephan.papers.claims import Claim
 from elephan.papers.judging import Judgment
@@ -30,12 +29,13 @@ _IN_VIRTUAL_TIME = (
     "hold today. A claim is judged if all of its runs exist."
 )
 REPORT = "report.html"
+RUNS_PAGE = "runs.html"
+"""The page beside a report with each run: its curves and its scenario."""
 VERDICTS = {"reproduced": "reproduced", "differs": "differs", "not_judged": "not judged"}
 
 
 def write(result: PaperResult, out: Path) -> Path:
     """Write the report of a reproduced paper, unless it is up to date. Returns its path."""
-    experiments = result.paper.experiments.values()
     stamp = stamps.stamp(_made_from(result))
     if stamps.is_current(out, stamp):
         return out / REPORT
@@ -44,14 +44,21 @@ def write(result: PaperResult, out: Path) -> Path:
     shown = _shown(result)
     # A figure is large, so it is specified once.
     figures = {one.id: spec for each in shown.values() for one in each if (spec := one.spec())}
-    payloads = {
-        "explorer-data": {"colors": COLORS, "runs": [*run_views(experiments, result.runs), *_kernel_views(result)]},
-    }
     entries = {name: [_entry(figure, out) for figure in each] for name, each in shown.items()}
-    text = pages.render("paper.html.j2", payloads, figures=figures, runs=result.runs, page=_page(result) | entries)
+    text = pages.render("paper.html.j2", {}, figures=figures, runs=result.runs, page=_page(result) | entries)
+    _write_runs(result, out / RUNS_PAGE)
     path = pages.write(out / REPORT, text)
-    stamps.put(out, stamp, [REPORT, *(name for each in entries.values() for one in each for name in one["files"])])
+    stamps.put(
+        out, stamp, [REPORT, RUNS_PAGE, *(name for each in entries.values() for one in each for name in one["files"])]
+    )
     return path
+
+
+def _write_runs(result: PaperResult, file: Path) -> None:
+    views = [*run_views(result.paper.experiments.values(), result.runs), *_kernel_views(result)]
+    page = {"id": result.paper.id, "title": result.paper.title, "report": REPORT, "runs": views}
+    payloads = {"explorer-data": {"colors": COLORS, "runs": views}}
+    pages.write(file, pages.render("runs.html.j2", payloads, figures={}, page=page))
 
 
 def _shown(result: PaperResult) -> dict[str, list[Figure]]:
@@ -72,11 +79,12 @@ def _entry(figure: Figure, out: Path) -> dict[str, Any]:
 
 def _page(result: PaperResult) -> dict[str, Any]:
     """The page without its figures, by the names that ``paper.html.j2`` has."""
-    paper, experiments, firm = result.paper, result.paper.experiments.values(), result.firm
+    paper, firm = result.paper, result.firm
     judged = firm["reproduced"] + firm["differs"]
     claims = [_row(judgment) | _kernel_cells(result, judgment) for judgment in result.claims]
     return {
-        "id": paper.id, "title": paper.title, "reference": paper.reference, "selection": result.selection,
+        "id": paper.id, "title": paper.title, "runs_page": RUNS_PAGE, "reference": paper.reference,
+        "selection": result.selection,
         "claims": claims, "experiments": list(dict.fromkeys(claim["experiment"] for claim in claims)),
         "totals": result.totals, "judged": result.totals["reproduced"] + result.totals["differs"],
         "firm": firm, "firm_share": round(100 * firm["reproduced"] / judged) if judged else None,
@@ -84,7 +92,6 @@ def _page(result: PaperResult) -> dict[str, Any]:
         "sensitivity": [_sensitivity(row.to_json(), paper.id) for row in result.sensitivity],
         "variants": [variant.title for variant in paper.variants], "other_runs": _other_runs(result),
         "assumptions": paper.assumptions, "provenance": asked(result.runs), "phases": result.phases,
-        "scenarios": [*scenario_groups(experiments, result.runs), *_twins(result)],
         "seed_checks": result.seed_checks,
         "within_noise": sum(judgment.within_noise for judgment in result.claims),
         "beyond": _beyond(result), "kernel": _kernel(result), "warnings": warnings(result.runs),
@@ -136,7 +143,14 @@ def _row(judgment: Judgment) -> dict[str, Any]:
         "conditions": conditions,
         "interval": judgment.interval_text,
         "verdict_text": VERDICTS[judgment.verdict],
+        "run": _first_run(judgment),
     }
+
+
+def _first_run(judgment: Judgment) -> dict[str, str] | None:
+    """The first run of a claim that was measured in the runs of one scenario."""
+    hashes = {run.partition("-")[0] for run in judgment.runs}
+    return {"id": judgment.runs[0], "hash": hashes.pop()} if len(hashes) == 1 else None
 
 
 def _kernel_cells(result: PaperResult, judgment: Judgment) -> dict[str, Any]:
@@ -147,11 +161,12 @@ def _kernel_cells(result: PaperResult, judgment: Judgment) -> dict[str, Any]:
     return {"kernel": found | {"verdict_text": VERDICTS[found["verdict"]]}}
 
 
-def _kernel_views(result: PaperResult) -> Iterator[dict[str, Any]]:
-    if result.kernel is not None:
-        yield from run_views(
-            result.paper.experiments.values(), result.kernel.runs, f"in {result.kernel.plan.carrier.words}: "
-        )
+def _kernel_views(result: PaperResult) -> list[dict[str, Any]]:
+    if result.kernel is None:
+        return []
+    carrier = result.kernel.plan.carrier
+    where = f"in {carrier.words} (--on {carrier.backend}): "
+    return run_views(result.paper.experiments.values(), result.kernel.runs, where)
 
 
 def _kernel(result: PaperResult) -> dict[str, Any] | None:
@@ -183,17 +198,3 @@ def _sensitivity(row: dict[str, Any], paper_id: str) -> dict[str, Any]:
     for key in ("gained", "lost"):
         row[key] = ", ".join(name.removeprefix(f"{paper_id}.") for name in row[key])
     return row
-
-
-def _twins(result: PaperResult) -> Iterator[dict[str, Any]]:
-    """Scenarios that were run in the kernel."""
-    rows: dict[str, dict[str, str]] = {}
-    for outcome in result.kernel.outcomes if result.kernel else ():
-        if outcome.run is not None:
-            twin, seed = outcome.piece.twin, str(outcome.piece.scenario.seed)
-            key = f"kernel-{twin.scenario.hash}"
-            rows.setdefault(key, scenario_row(twin.scenario, outcome.piece.label, seed, f"{twin.duration_s:g} s", key))
-    if rows and result.kernel is not None:
-        carrier = result.kernel.plan.carrier
-        title = f"In {carrier.words} (elephan run scenario.toml --on {carrier.backend})"
-        yield {"title": title, "rows": list(rows.values())}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -16,40 +15,35 @@ from elephan.report.figures import Figure, entry
 from elephan.report.printed import Spec, vector
 from elephan.version import __version__
 from elephan.web import page as web
-from elephan.web.living import living
+from elephan.web.living import Form, living, packed
 from elephan.writing import whole_file
 
 if TYPE_CHECKING:
     from elephan.runs import Run
 
 TEMPLATES = files(__package__) / "templates"
-Forms = Iterable[tuple[str, Mapping[str, Any]]]
-"""Labels and canonical forms of simulated runs."""
 
 
 def render(
     template: str, payloads: Mapping[str, Any], *, figures: Mapping[str, Spec] | None = None, runs: Iterable[Run] = (),
-    forms: Forms = (), **values: Any,
+    forms: Iterable[Form] = (), **values: Any,
 ) -> str:  # fmt: skip
-    """The HTML of a page; ``payloads`` become JSON that the page's script reads, by element id.
+    """The HTML of a page; ``payloads`` become compressed data that the page's script reads, by element id.
 
     ``figures`` are specifications by the ids of their figures, for a page that has figures. The reader can repeat, in
     the page, the runs of ``runs`` that were simulated and those of ``forms``, if they are small enough for a browser.
     """
     alive = living([*_simulated(runs), *forms])
     scripts, styles = [], [(TEMPLATES / "style.css").read_text(encoding="utf-8")]
+    drawing = web.is_built() and web.has("report.js")
     if figures is not None:
-        zoomable = web.is_built() and web.has("figures.js")
-        if zoomable:
-            scripts.append(web.built("figures.js").decode())
-            styles.append(web.built("figures.css").decode())
-        else:
+        if not drawing:
             figures = {name: {"picture": _picture(spec)} for name, spec in figures.items()}
         payloads = {"figures-data": figures, **payloads}
+    if drawing and (alive or figures is not None):
+        scripts.append(web.built("report.js").decode())
+        styles.append(web.built("report.css").decode())
     scripts.append((TEMPLATES / "page.js").read_text(encoding="utf-8"))
-    if alive:
-        scripts.append(alive.script)
-        styles.append(alive.style)
     css = "".join(styles)
     return str(
         _environment()
@@ -60,7 +54,7 @@ def render(
             living=alive,
             css=css,
             scripts=scripts,
-            payloads={name: embedded(data) for name, data in payloads.items()},
+            payloads={name: packed(data) for name, data in payloads.items()},
             **values,
         )
     )
@@ -91,15 +85,15 @@ def report(
     return write(target, text)
 
 
-def _simulated(runs: Iterable[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Labels and canonical forms of the simulated runs; only the first replicate of each scenario."""
+def _simulated(runs: Iterable[Run]) -> Iterator[Form]:
+    """The simulated runs; only the first replicate of each scenario."""
     seen: set[str] = set()
     for run in runs:
         key = str(run.manifest["scenario_hash"])
         if run.manifest["backend"] == "sim" and key not in seen:
             seen.add(key)
             names = ", ".join(group.name for group in run.groups)
-            yield f"{run.manifest.get('title') or names} ({run.id})", run.scenario.canonical()
+            yield f"{run.manifest.get('title') or names} ({run.id})", key, run.scenario.canonical()
 
 
 def policy(scripts: Sequence[str], css: str, *, runs_here: bool = False) -> str:
@@ -118,12 +112,6 @@ def _hashes(texts: Iterable[str]) -> str:
     return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
 
 
-def embedded(data: Any) -> str:
-    """Data as JSON that is safe inside a script element."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
-
-
 @lru_cache(maxsize=2)
 def _environment(*, escape: bool = True) -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -131,7 +119,7 @@ def _environment(*, escape: bool = True) -> Any:
     made = Environment(
         loader=FileSystemLoader(str(TEMPLATES)), autoescape=escape, undefined=StrictUndefined, trim_blocks=True
     )
-    made.filters["figures"] = figures
+    made.filters |= {"figures": figures, "packed": packed}
     return made
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from elephan.runs import Run
 
-FULL_BINS = 4000
-"""Number of bins of a curve in a figure, enough to show each sample of a run of 500 s sampled every 100 ms."""
+FULL_BINS = 1500
+"""Number of bins of a curve in a figure, more than it has pixels, so that a reader can zoom."""
 
 
 def flow_curve(

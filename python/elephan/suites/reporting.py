@@ -13,7 +13,7 @@ from elephan.metrics.registry import get
 from elephan.report import pages
 from elephan.report.charts import Blob, Ellipses, LineChart, LinePanel, Points, far_apart
 from elephan.report.provenance import command
-from elephan.report.tables import table
+from elephan.report.tables import Ids, table
 from elephan.runs import Run, Store
 from elephan.suites import programs
 from elephan.suites.drawn import Curve, TradeOff
@@ -31,8 +31,8 @@ _CURVES = "Means over seeds with their 95 % intervals by Student's t, where repl
 
 
 def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store | None = None) -> Path:
-    """Write ``report.html`` into a folder. Returns its path. The reader can repeat the deciding runs of ``store`` in
-    the page.
+    """Write ``report.html`` into a folder. Returns its path. The reader can repeat the runs of ``store`` in the
+    page.
 
     Raises:
         OSError: the folder cannot be written.
@@ -51,7 +51,7 @@ def evaluation_report(found: Sequence[Evaluation], out: str | Path, store: Store
         "obligations": [(f"§{row.section}: {row.text}", row.reason) for row in first.suite.table.obligation],
         "provenance": _provenance(found),
     }
-    target, runs = Path(out) / "report.html", _deciding(found, store)
+    target, runs = Path(out) / "report.html", _first(found, store)
     return pages.report("evaluation.html.j2", target, page, figures, printed=True, runs=runs)
 
 
@@ -101,9 +101,11 @@ def _blob(series: str, found: TradeOff) -> Blob:
     return Blob(series, found.cell, x, y, (median(x), median(y)), contour)
 
 
-def _deciding(found: Sequence[Evaluation], store: Store | None) -> Iterator[Run]:
-    """The first saved run behind each criterion."""
-    ids = dict.fromkeys(outcome.runs[0] for one in found for outcome in one.outcomes if outcome.runs)
+def _first(found: Sequence[Evaluation], store: Store | None) -> Iterator[Run]:
+    """The first saved run of each cell, those that decide a criterion before the others."""
+    outcomes = [outcome for one in found for outcome in one.outcomes]
+    ids = dict.fromkeys(outcome.runs[0] for outcome in outcomes if outcome.runs)
+    ids |= dict.fromkeys(cell.runs[0] for outcome in outcomes for cell in outcome.cells if cell.runs)
     saved = (store.find(run_id) for run_id in ids) if store is not None else ()
     return (run for run in saved if run is not None)
 
@@ -156,14 +158,14 @@ def _cells(outcome: Outcome) -> dict[str, Any]:
     for cell in outcome.cells:
         judged, compared = cell.judged, cell.compared
         if judged is None:
-            rows.append([cell.case.cell.name, "–", "–", "–", "–", "not judged", cell.why, " ".join(cell.runs)])
+            rows.append([cell.case.cell.name, "–", "–", "–", "–", "not judged", cell.why, Ids(cell.runs)])
             continue
         found = judged.found
         plain = outcome.quantity.plain
         ends = [plain(found.low), plain(found.high)] if found.known else ["–", "–"]
         said = spoken(judged.verdict)
         why = judged.why if compared is None else f"{judged.why}; {spoken(compared.change)}: {compared.why}"
-        row = [cell.case.cell.name, plain(found.value), *ends, str(judged.seeds), said, why, " ".join(cell.runs)]
+        row = [cell.case.cell.name, plain(found.value), *ends, str(judged.seeds), said, why, Ids(cell.runs)]
         rows.append(row)
     unit = f" ({outcome.quantity.unit})" if outcome.quantity.unit else ""
     header = ["cell", f"{outcome.quantity.name}{unit}", "low", "high", "seeds", "verdict", "why", "runs"]

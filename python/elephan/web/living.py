@@ -1,4 +1,4 @@
-"""Runs inside a report: the reader can repeat them in the page with another buffer, algorithm or RTT."""
+"""Runs inside a report: the reader can repeat them in the page, also with another buffer, algorithm or RTT."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ MOST_SEGMENTS = 4_000_000
 MOST_FLOWS = 8
 _BITS = 12_000  # size of a full packet
 _PS_PER_S = 10**12
+Form = tuple[str, str, Mapping[str, Any]]
+"""Label, hash and canonical form of a simulated scenario."""
 
 
 @dataclass(frozen=True)
@@ -24,40 +26,42 @@ class Living:
     """Content of a page with repeatable runs: scripts, styles and data as text.
 
     Attributes:
-        script: script of the page itself.
-        style: style of its pictures.
         worker: script of the worker.
         engine: the engine for the browser, compressed, in base64.
         data: labels and canonical forms of the runs, compressed, in base64.
+        hashes: hashes of their scenarios, of which the page can make a run with any seed.
         count: number of the runs.
     """
 
-    script: str
-    style: str
     worker: str
     engine: str
     data: str
+    hashes: frozenset[str]
     count: int
 
 
-def living(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> Living | None:
-    """Content of a page in which a reader can repeat these runs, given by labels and canonical forms.
+def living(runs: Iterable[Form]) -> Living | None:
+    """Content of a page in which a reader can repeat these runs.
 
     The result is ``None`` if no form is suitable for a browser, or if the page was not built.
     """
-    fitting = [{"label": label, "form": form} for label, form in runs if fits(form)]
+    fitting = [{"label": label, "hash": key, "form": form} for label, key, form in runs if fits(form)]
     if not fitting or not page.is_built():
         return None
     data = {"runs": fitting, "algorithms": [entry["name"] for entry in page.plain_algorithms()], "template": template()}
-    packed = gzip.compress(json.dumps(data, separators=(",", ":")).encode(), mtime=0)
     return Living(
-        script=page.built("living.js").decode(),
-        style=page.built("living.css").decode(),
         worker=page.inside_script(page.built("worker.js").decode()),
         engine=page.engine_text(),
-        data=b64encode(packed).decode(),
+        data=packed(data),
+        hashes=frozenset(str(run["hash"]) for run in fitting),
         count=len(fitting),
     )
+
+
+def packed(data: Any) -> str:
+    """Data as compressed JSON in base64, which no text in it can end or turn into markup."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def fits(form: Mapping[str, Any]) -> bool:

@@ -1,8 +1,10 @@
 "use strict";
 // Figures in view are drawn at once, and others when they come into view, so that a page with many of them opens fast.
-function data(id) {
+async function data(id) {
   const node = document.getElementById(id);
-  return node ? JSON.parse(node.textContent) : null;
+  if (!node) return null;
+  const packed = Uint8Array.from(atob(node.textContent.trim()), (c) => c.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
 const drawn = new Map();
@@ -14,7 +16,7 @@ function draw(node, figure) {
 }
 const again = () => drawn.forEach((figure, node) => draw(node, figure));
 
-const figures = data("figures-data") || {};
+let figures = {};
 const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (entry.isIntersecting) {
@@ -23,10 +25,13 @@ const watcher = new IntersectionObserver((entries) => {
     }
   }
 }, { rootMargin: "400px" });
-document.querySelectorAll("[data-figure]").forEach((node) => {
-  // A figure in a closed fold has a place, but is drawn when it is opened.
-  if (!node.closest("details:not([open])") && node.getBoundingClientRect().top < innerHeight + 400) draw(node, figures[node.dataset.figure]);
-  else watcher.observe(node);
+data("figures-data").then((found) => {
+  figures = found || {};
+  document.querySelectorAll("[data-figure]").forEach((node) => {
+    // A figure in a closed fold has a place, but is drawn when it is opened.
+    if (!node.closest("details:not([open])") && node.getBoundingClientRect().top < innerHeight + 400) draw(node, figures[node.dataset.figure]);
+    else watcher.observe(node);
+  });
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
 // Paper is white, whatever the screen is.
@@ -48,6 +53,15 @@ addEventListener("afterprint", () => {
   again();
 });
 
+// A link to what is folded opens it.
+function unfold() {
+  for (let node = document.getElementById(decodeURIComponent(location.hash.slice(1))); node; node = node.parentElement) {
+    if (node.tagName === "DETAILS") node.open = true;
+  }
+}
+addEventListener("hashchange", unfold);
+unfold();
+
 // The table of claims: rows are shown that match every filter.
 const board = document.getElementById("claims");
 if (board) {
@@ -68,23 +82,26 @@ if (board) {
     count.textContent = `${shown} of ${board.tBodies[0].rows.length} claims`;
   };
   controls.forEach((control) => control.addEventListener("input", apply));
-  apply();
+  data("claims-rows").then((rows) => {
+    board.tBodies[0].innerHTML = rows;
+    apply();
+    document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  });
 }
 
-// Any run: windows and queue, thinned to their extremes.
-const explorer = data("explorer-data");
-if (explorer) {
+// Any run: windows and queue, thinned to their extremes, and its scenario. The address names the run.
+function explore({ runs, colors }) {
   const experiment = document.getElementById("explore-experiment");
   const pair = document.getElementById("explore-run");
-  const target = document.getElementById("explore-plot");
   const show = () => {
-    const run = explorer.runs[Number(pair.value)];
+    const run = runs[Number(pair.value)];
     if (!run) return;
     const line = (curve, axis) => ({
-      type: "scatter", mode: "lines", name: curve.name, x0: curve.start, dx: curve.step, y: curve.values,
-      line: { width: 1.2, color: explorer.colors[curve.color] }, xaxis: `x${axis}`, yaxis: `y${axis}`,
+      type: "scatter", mode: "lines", name: curve.name, x0: curve.start, dx: curve.step,
+      y: curve.values.map((value) => (value === null ? null : value * curve.unit)),
+      line: { width: 1.2, color: colors[curve.color] }, xaxis: `x${axis}`, yaxis: `y${axis}`,
     });
-    draw(target, {
+    draw(document.getElementById("explore-plot"), {
       data: [...run.windows.map((curve) => line(curve, "")), ...run.queue.map((curve) => line(curve, "2"))],
       layout: {
         height: 520, title: { text: run.title },
@@ -93,17 +110,25 @@ if (explorer) {
         yaxis2: { title: { text: "queue (packets)" }, domain: [0, 0.34], rangemode: "tozero" },
       },
     });
+    document.getElementById("toml-scenario").textContent = run.toml;
+    history.replaceState(null, "", `#${run.hash}`);
   };
-  const list = () => {
-    pair.replaceChildren(...explorer.runs.flatMap((run, i) =>
-      run.experiment === experiment.value ? [new Option(run.label, String(i))] : []));
+  const list = () => pair.replaceChildren(...runs.flatMap((run, i) =>
+    run.experiment === experiment.value ? [new Option(run.label, String(i))] : []));
+  const go = () => {
+    const at = Math.max(0, runs.findIndex((run) => `#${run.hash}` === location.hash));
+    experiment.value = runs[at]?.experiment ?? "";
+    list();
+    pair.value = String(at);
     show();
   };
-  experiment.replaceChildren(...[...new Set(explorer.runs.map((run) => run.experiment))].map((name) => new Option(name, name)));
-  experiment.addEventListener("input", list);
+  experiment.replaceChildren(...[...new Set(runs.map((run) => run.experiment))].map((name) => new Option(name, name)));
+  experiment.addEventListener("input", () => { list(); show(); });
   pair.addEventListener("input", show);
-  list();
+  addEventListener("hashchange", go);
+  go();
 }
+data("explorer-data").then((found) => found && explore(found));
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");
