@@ -18,7 +18,7 @@ def scenario(**changes: Any) -> Scenario:
 
 
 def test_a_result_says_that_it_has_trains_and_how_far_they_differ() -> None:
-    run = elephan.run(scenario())
+    run = elephan.run(scenario(duration="6 s"))
     summary = run.summary()
     stretches = run.manifest["engine_summary"]["resolution"]["stretches"]
     assert len(stretches) == 3
@@ -26,10 +26,15 @@ def test_a_result_says_that_it_has_trains_and_how_far_they_differ() -> None:
     assert "in trains of segments, which differ by up to" in measured_range(summary)
 
 
+def test_a_short_run_says_that_it_is_not_compared_with_single_segments() -> None:
+    said = measured_range(elephan.run(scenario(duration="1 s")).summary())
+    assert "in trains of segments, not compared with single ones: the run has fewer than 34 round trips" in said
+
+
 @pytest.mark.parametrize(
     "changes",
-    [{"flow": [{"algorithm": "bbr3"}]}, {"flow": [{"algorithm": "cdg"}]}],
-    ids=["rates", "delays"],
+    [{"flow": [{"algorithm": "bbr3"}], "stack": "rfc6675"}, {"flow": [{"algorithm": "cdg"}]}],
+    ids=["rates without offload", "delays"],
 )
 def test_a_result_says_that_no_flow_has_trains(changes: dict[str, Any]) -> None:
     summary = elephan.run(scenario(**changes)).summary()

@@ -1,13 +1,15 @@
 //! Checks of a run in trains: some stretches of it run in single segments too, from the same state, and the two are compared.
-//! A run whose stretches differ too much goes on in single segments.
+//! A run whose stretches differ too much goes on in single segments. In less than a round trip no ACK of a train comes back, so
+//! a stretch has one at least, and a run of fewer than 34 has no stretch: its copy would cost more than the trains gain.
 
 use crate::random::Name;
 use crate::spec::Spec;
 use crate::time::Time;
 
-/// Number of stretches, and their share of the run.
+/// Largest number of stretches, their share of a long run, and of any.
 const STRETCHES: u64 = 3;
-const SHARE_OF_RUN: u64 = 100;
+const SHARE_OF_LONG: f64 = 0.01;
+const SHARE_OF_ALL: f64 = 0.03;
 /// Largest difference with which a run goes on in trains.
 pub const MOST_DIFFERENCE: f64 = 0.01;
 
@@ -67,11 +69,13 @@ pub struct Checks<E> {
 impl<E> Checks<E> {
     /// Checks of a run, at times that depend on its seed.
     pub fn new(spec: &Spec) -> Self {
-        let part = spec.duration_ps / STRETCHES;
-        let length = Time(part / SHARE_OF_RUN);
+        let duration = spec.duration_ps as f64;
+        let length = Time((SHARE_OF_LONG / STRETCHES as f64 * duration).max(longest_rtt(spec).0 as f64) as u64);
+        let stretches = STRETCHES.min((SHARE_OF_ALL * duration / length.0.max(1) as f64) as u64);
+        let part = spec.duration_ps / stretches.max(1);
         let mut stream = Name::default().and("resolution").stream(spec.seed);
-        let mut begin = |k: u64| Time(k * part + stream.below((part - length.0).max(1)));
-        let mut due: Vec<Time> = (0..STRETCHES).map(&mut begin).collect();
+        let mut begin = |k: u64| Time(k * part + stream.below((part.saturating_sub(length.0)).max(1)));
+        let mut due: Vec<Time> = (0..stretches).map(&mut begin).collect();
         due.reverse();
         Self { due, length, open: None, report: ResolutionReport::default() }
     }
@@ -101,6 +105,16 @@ impl<E> Checks<E> {
     }
 }
 
+/// Longest round trip of a flow without queues.
+fn longest_rtt(spec: &Spec) -> Time {
+    let delay = |&link: &usize| {
+        let link = &spec.links[link];
+        link.delays_ps.iter().copied().max().unwrap_or_else(|| link.longest_ps())
+    };
+    let flows = spec.flows.iter().map(|flow| flow.path.iter().chain(&flow.reverse_path).map(delay).sum());
+    Time(flows.max().unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +137,16 @@ mod tests {
         let first = begins(1);
         assert!(first.len() == 3 && first.is_sorted() && first != begins(2), "{first:?}");
         assert!(first.iter().zip(0..).all(|(begin, k)| (k * 100..k * 100 + 99).contains(&(begin.seconds() as u64))));
+    }
+
+    #[test]
+    fn a_stretch_has_a_round_trip_and_all_have_at_most_three_hundredths_of_a_run() {
+        let checks = |rtts: u64| {
+            let duration = Time(rtts * Time::SECOND.0);
+            Checks::<()>::new(&Spec::dumbbell(1_000_000, Time::SECOND, 10, duration, &["reno"]))
+        };
+        let found = [20, 40, 80, 200, 1200].map(|rtts| (checks(rtts).due.len(), checks(rtts).length.seconds().round()));
+        assert_eq!(found, [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (3, 4.0)]);
     }
 
     #[test]

@@ -228,6 +228,11 @@ impl FlowEnd {
         }
     }
 
+    /// True for a TCP sender whose segments leave in trains now.
+    pub(crate) fn sends_trains(&self) -> bool {
+        matches!(&self.kind, Kind::TcpSender(sender) if sender.sends_trains())
+    }
+
     /// Congestion window of a TCP sender, segments.
     pub(crate) fn window(&self) -> Option<f64> {
         match &self.kind {

@@ -532,7 +532,9 @@ impl Engine {
                 *self = *single;
             }
         } else if let Some(end) = checks.take_due(self.now) {
-            if let Some(mut single) = self.in_single_segments() {
+            // Without trains the two versions would be the same.
+            let has_trains = self.flows.iter().any(|[sender, _]| sender.sends_trains());
+            if let Some(mut single) = has_trains.then(|| self.in_single_segments()).flatten() {
                 single.pause = end;
                 while single.now < end {
                     single.advance_asking(1, supervisor)?;

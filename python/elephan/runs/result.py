@@ -593,7 +593,12 @@ def _in_trains(checks: Mapping[str, Any] | None) -> str:
     """Result of the checks of a run in trains (``engine_summary.resolution`` of the manifest), in words."""
     if checks is None:
         return "in single segments: no flow here may have trains"
-    largest = max((stretch["difference"] for stretch in checks["stretches"]), default=0.0)
+    if not checks["stretches"]:
+        return (
+            "in trains of segments, not compared with single ones: the run has fewer than 34 round trips, or had no "
+            "trains when it was to be compared"
+        )
+    largest = max(stretch["difference"] for stretch in checks["stretches"])
     if checks["single_from_s"] is not None:
         return (
             f"in trains of segments until {checks['single_from_s']:g} s, and in single segments from then on, since "

@@ -45,6 +45,11 @@ impl Sender {
         self.trains.are_allowed() && self.share_of_window() >= 1.0
     }
 
+    /// True if the next segments may leave in a train.
+    pub(crate) fn sends_trains(&self) -> bool {
+        self.trains.are_allowed() && (self.forms_trains() || self.part_of_burst(self.burst()) > 1)
+    }
+
     /// Handles an ACK that stands for several.
     #[inline(never)]
     pub(super) fn on_train(&mut self, train: &Packet, out: &mut impl Outlet) {
