@@ -1,7 +1,7 @@
 // The labs: text, predictions, questions and their check beside the playground's pictures.
 
 import { judge, read, type Slip, type Step, type Verdict } from "./answers";
-import { runsOf, type Lookup } from "./expressions";
+import { runsOf, type Tree, type Lookup } from "./expressions";
 import type { Template } from "./layout";
 import type { FromWorker, ToWorker } from "./messages";
 import { Readings, isSetting, ofSetting } from "./readings";
@@ -117,6 +117,11 @@ class References {
   private next = () => new Promise<FromWorker>((resolve) => this.waiting.push(resolve));
 }
 
+/** All expressions of a step. */
+function trees(step: Step): Tree[] {
+  return [...(step.answer === null ? [] : [step.answer]), ...step.wrong.map((w) => w.value), ...step.options.map((o) => o.when), ...step.holds.map((h) => h.when)];
+}
+
 export class Labs {
   private lab: Lab;
   private at = -1; // place of the step; -1 is the introduction
@@ -219,7 +224,7 @@ export class Labs {
         return button;
       }),
     );
-    $("lab-done").textContent = `${done} of ${this.lab.steps.length} steps done; about ${this.lab.minutes} minutes`;
+    $("lab-done").textContent = `${done} of ${this.lab.steps.length} steps done; about ${this.lab.minutes} minutes in all`;
   }
 
   private drawStep(): void {
@@ -235,7 +240,7 @@ export class Labs {
     if (this.at + 1 < this.lab.steps.length) go(this.at < 0 ? "Begin" : "Next", this.at + 1, "lab-next");
     if (!step) {
       const goals = element("ul", {}, ...this.lab.goals.map((goal) => element("li", { textContent: goal })));
-      const where = this.lab.place === "page" ? "Everything is in this page." : "This lab uses an installed Elephan. Answer here, save the answers, and let elephan course check FILE check them.";
+      const where = this.lab.place === "page" ? "Everything is in this page." : "This lab uses the command line: install Elephan first (pip install, with the wheel that your teacher has or that make dist builds in its source), and see that elephan demo answers. Note your answers here and save them at the end; elephan course check FILE marks them.";
       $("lab-step").replaceChildren(head(this.lab.title), ...paragraphs(this.lab.intro), element("p", { textContent: "After this lab you can:" }), goals, element("p", { className: "quiet", textContent: `${where} It takes about ${this.lab.minutes} minutes.` }), move);
       return;
     }
@@ -246,8 +251,31 @@ export class Labs {
       head(step.title), ...paragraphs(step.text), this.form(step), feedback, move,
     );
     const answer = this.work().answers[step.id];
-    if (answer && this.lab.place === "page" && answer.right !== null && isDone(step, answer)) void this.check(step, answer, false);
-    else if (answer) this.tell(step, { right: true, text: "" }, "Your answer is noted.");
+    if (answer && this.isChecked(step) && answer.right !== null && isDone(step, answer)) void this.check(step, answer, false);
+    else if (answer) this.note(step);
+  }
+
+  /** True if this page can check a step: it can run what the answer depends on, or the answer depends on no run. */
+  private isChecked(step: Step): boolean {
+    if (step.kind === "essay") return false;
+    return this.lab.place === "page" || (step.kind === "number" && trees(step).every((tree) => runsOf(tree, () => false).size === 0));
+  }
+
+  private note(step: Step): void {
+    const later = this.lab.place === "page" || step.kind === "essay" || step.kind === "predict" ? "" : "It is marked by elephan course check, with the file that you save.";
+    this.tell(step, { right: true, text: later }, "Your answer is noted.");
+  }
+
+  /** Marks the option of a prediction that the run bears out. */
+  private async reveal(step: Step): Promise<void> {
+    const lookup = await this.lookup(step);
+    if (this.lab.steps[this.at] !== step) return;
+    step.options.forEach((_, i) => {
+      if (!judge(step, i, lookup, []).right) return;
+      const label = $(`lab-option-${i}`).parentElement!;
+      label.dataset.right = "yes";
+      label.append(element("small", { textContent: "the run does this" }));
+    });
   }
 
   private form(step: Step): HTMLFormElement {
@@ -255,7 +283,7 @@ export class Labs {
     const form = element("form", { id: "lab-form", noValidate: true });
     const question = element("p", { className: "question", id: "lab-question", textContent: step.question });
     form.append(question);
-    const button = element("button", { type: "submit", className: "primary", textContent: step.kind === "predict" ? "This is my prediction" : step.kind === "essay" ? "Note it" : this.lab.place === "page" ? "Check" : "Note it" });
+    const button = element("button", { type: "submit", className: "primary", textContent: step.kind === "predict" ? "This is my prediction" : this.isChecked(step) ? "Check" : "Note it" });
     if (step.kind === "number") {
       const input = element("input", { type: "text", id: "lab-answer", inputMode: "decimal", autocomplete: "off", value: typeof answer?.value === "number" ? String(answer.value) : "" });
       input.setAttribute("aria-labelledby", "lab-question");
@@ -293,13 +321,14 @@ export class Labs {
     const answer: Answer = { value, tries: (before?.tries ?? 0) + 1, right: null };
     if (step.kind === "goal") answer.settings = structuredClone(this.page.settings());
     this.work().answers[step.id] = answer;
-    const checked = this.lab.place === "page" && step.kind !== "essay";
+    const checked = this.isChecked(step);
     if (checked) answer.right = await this.check(step, answer, true);
-    else this.tell(step, { right: true, text: "" }, "Your answer is noted.");
+    else this.note(step);
     this.keep();
     this.drawSteps();
     if (step.kind !== "predict" || !checked) return;
     $("lab-form").replaceWith(this.form(step));
+    void this.reveal(step);
     this.reset();
     $("lab-next")?.focus();
   }
@@ -319,6 +348,7 @@ export class Labs {
       if (this.lab.steps[this.at] !== step) return verdict.right;
       if (!verdict.right && step.kind === "number" && (await this.isOfOtherSetting(step, answer))) verdict.text = "That is right for the setting in the controls, but the question is about the step's own. " + this.resetHint();
       this.tell(step, verdict);
+      if (step.kind === "predict" && !aloud) await this.reveal(step);
       if (aloud && verdict.right) $("lab-next")?.focus();
       return verdict.right;
     } catch (error) {
@@ -339,15 +369,14 @@ export class Labs {
   /** Numbers for the expressions of a step. Unnamed, they belong to `own` if given, and to the step's run otherwise. */
   private async lookup(step: Step, own?: Settings): Promise<Lookup> {
     const settings = (run: string | null) => (run === null ? (own ?? this.lab.runs[step.run]!) : this.lab.runs[run]!);
-    const trees = [...(step.answer === null ? [] : [step.answer]), ...step.wrong.map((w) => w.value), ...step.options.map((o) => o.when), ...step.holds.map((h) => h.when)];
     const readings = new Map<string | null, Readings>();
-    for (const run of new Set(trees.flatMap((tree) => [...runsOf(tree, isSetting)]))) readings.set(run, await this.references.of(settings(run)));
+    for (const run of new Set(trees(step).flatMap((tree) => [...runsOf(tree, isSetting)]))) readings.set(run, await this.references.of(settings(run)));
     return (run, name, flow) => (isSetting(name, flow) ? ofSetting(settings(run), name, flow) : readings.get(run)!.of(name, flow));
   }
 
   private tell(step: Step, verdict: Verdict, word?: string): void {
     const place = $("lab-feedback");
-    place.className = verdict.right || step.kind === "predict" ? "good" : "bad";
+    place.className = verdict.right ? "good" : step.kind === "predict" ? "" : "bad";
     const said = word ?? (step.kind === "predict" ? (verdict.right ? "Your prediction holds." : "The run does something else.") : verdict.right ? "Right." : "Not yet.");
     place.replaceChildren(element("strong", { textContent: said }), ...paragraphs(verdict.text).filter((p) => p.textContent));
   }
