@@ -71,3 +71,12 @@ def test_the_estimate_of_a_time_counts_slow_start_singly() -> None:
 
     assert ratio("0.5 s") == 1.0
     assert 1.0 < ratio("5 s") < ratio("50 s") < ratio("200 s") < 40.0
+
+
+def test_the_estimate_of_a_time_knows_which_algorithms_have_trains() -> None:
+    path = {"rate": "10 Gbit/s", "rtt": "60 ms", "buffer": "1 BDP"}
+
+    def cost(algorithm: str) -> float:
+        return takes_s(scenario(duration="200 s", dumbbell=path, flow=[{"algorithm": algorithm}]))
+
+    assert cost("htcp") == cost("cubic") < cost("bbr3") < cost("cdg") == cost("fast")

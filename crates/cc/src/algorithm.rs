@@ -70,7 +70,43 @@ pub struct Needs {
     pub unhosted: bool,
 }
 
+/// Trains of segments that an algorithm may have, in a run whose packets may stand for several segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trains {
+    /// Each segment may matter to it.
+    #[default]
+    None,
+    /// The bursts of a host's segmentation offload, whose segments leave together in any case.
+    Bursts,
+    /// Segments that wait for each other too.
+    Any,
+}
+
+impl Trains {
+    /// The name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Bursts => "bursts",
+            Self::Any => "any",
+        }
+    }
+}
+
 impl Needs {
+    /// Trains that leave the algorithm what it needs.
+    #[must_use]
+    pub const fn trains(&self) -> Trains {
+        if self.window_at_send || self.one_way_delay || self.router.is_some() || self.sends || self.every_rtt {
+            Trains::None
+        } else if self.delivery || self.losses || self.pacing {
+            Trains::Bursts
+        } else {
+            Trains::Any
+        }
+    }
+
     /// True if the endpoint must fill in a field of [`Ack`] that is otherwise empty.
     #[must_use]
     #[inline]

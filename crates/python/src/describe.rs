@@ -76,6 +76,7 @@ pub fn algorithms() -> Value {
         let needs = built(e.name).map(|algorithm| algorithm.needs());
         json!({
             "router": needs.and_then(|needs| needs.router).map(elephan_cc::Router::as_str),
+            "trains": needs.map_or(elephan_cc::Trains::None, |needs| needs.trains()).as_str(),
             "hosted": needs.is_some_and(|needs| !needs.unhosted), "needs_marks": needs.is_some_and(|needs| needs.ecn != Ecn::Endpoint),
             "draws": e.presets.iter().any(|p| draws(e, p)), "name": e.name, "title": e.title, "kind": e.kind.as_str(), "signals": e.signals, "source": e.source,
             "doc": e.doc, "presets": e.presets.iter().map(preset).collect::<Vec<_>>(),

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from elephan import backends
 from elephan.scenario import Scenario, own
+from elephan.scenario.catalog import algorithms
 from elephan.scenario.form import ArrivalsSpec, FlowSpec, LinkSpec, LoadArrivals, Spec
 from elephan.scenario.lookups import base_rtt_ps, slowest_bps, wire_bytes
 from elephan.scenario.units import PS_PER_S
@@ -26,6 +27,9 @@ _TRAINS_PER_WINDOW = 256
 _TRAIN_COST = 8.0
 _MOST_IN_TRAIN = 160.0
 """Trains of a window, the cost of a train in segments, and the longest train on average."""
+
+_GAIN_OF_BURSTS = 4.0
+"""Speed of trains that are bursts of a host only, relative to single segments."""
 
 _SINGLE_WINDOWS = 6.0
 """Segments that a run in trains sends singly, in slow start and while it repairs what this lost, in windows that fill
@@ -63,9 +67,21 @@ def takes_s(scenario: Scenario, on: str = "sim", longer: float = 1.0) -> float:
     segments = longer * work(scenario)
     if form.resolution == "train":
         single = min(segments, _SINGLE_WINDOWS * _filling(form))
-        gain = max(1.0, min(_window(form) / _TRAINS_PER_WINDOW, _MOST_IN_TRAIN) / _TRAIN_COST)
-        segments = single + (segments - single) / gain
+        segments = single + (segments - single) * _in_trains(form)
     return fixed_s + segment_s * segments
+
+
+def _in_trains(form: Spec) -> float:
+    """Cost of a segment in trains, relative to a single one: the mean of the flows."""
+    longest = max(1.0, min(_window(form) / _TRAINS_PER_WINDOW, _MOST_IN_TRAIN) / _TRAIN_COST)
+    gains = {"none": 1.0, "bursts": min(longest, _GAIN_OF_BURSTS), "any": longest}
+
+    def gain(flow: FlowSpec) -> float:
+        known = algorithms().get(flow.algorithm.partition(":")[0])
+        return gains[known["trains"]] if known else 1.0
+
+    flows = sum(flow.count for flow in form.flows)
+    return sum(flow.count / gain(flow) for flow in form.flows) / flows if flows else 1.0
 
 
 def _filling(form: Spec) -> float:

@@ -35,6 +35,7 @@ _LISTING: dict[str, dict[str, Any]] = {
         "signals": ["loss", "ECN"],
         "router": None,
         "hosted": False,
+        "trains": "none",
         "needs_marks": False,
         "draws": False,
         "presets": [
@@ -55,6 +56,7 @@ _LISTING: dict[str, dict[str, Any]] = {
         "signals": ["loss", "ECN"],
         "router": None,
         "hosted": False,
+        "trains": "none",
         "needs_marks": False,
         "draws": False,
         "presets": [

@@ -1,6 +1,6 @@
 //! Length of the trains of a flow, by its path: a train is too short for a decision about one of its segments to matter.
 
-use elephan_cc::Needs;
+use elephan_cc::{Needs, Trains};
 
 use super::Spec;
 use super::flow::FlowSpec;
@@ -28,19 +28,18 @@ impl Spec {
         let is_steady = self.events.is_none() && self.traffic.is_empty();
         let stack = &*flow.stack;
         let is_fast = !stack.reads_at_once && !stack.accurate_ecn && stack.host_ack_ps == 0 && stack.host_scan_ps == 0;
-        let of_segments = needs.window_at_send || needs.one_way_delay || needs.router.is_some();
-        let is_bulk = flow.application.is_none() && !of_segments && !needs.sends && !needs.every_rtt;
-        if self.resolution == Resolution::Segment || !is_steady || !is_fast || !is_bulk {
+        if self.resolution == Resolution::Segment || !is_steady || !is_fast || flow.application.is_some() {
             return Allowed::None;
         }
         let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
-        if !links().all(LinkSpec::is_steady) {
-            Allowed::None
-        } else if needs.delivery || needs.losses || needs.pacing {
-            if stack.tso { Allowed::Bursts } else { Allowed::None }
-        } else {
-            let (flows, bytes) = (self.flows.len() as u64, flow.packet_sizes()[0].1);
-            Allowed::Any(links().map(|link| link.longest_train(flows, bytes)).min().unwrap_or(1).max(1))
+        match needs.trains() {
+            _ if !links().all(LinkSpec::is_steady) => Allowed::None,
+            Trains::Bursts if stack.tso => Allowed::Bursts,
+            Trains::None | Trains::Bursts => Allowed::None,
+            Trains::Any => {
+                let (flows, bytes) = (self.flows.len() as u64, flow.packet_sizes()[0].1);
+                Allowed::Any(links().map(|link| link.longest_train(flows, bytes)).min().unwrap_or(1).max(1))
+            }
         }
     }
 }
