@@ -52,7 +52,7 @@ def test_answers_of_the_command_line_are_noted_and_marked(
     for step in lab.step:
         student.open(lab, step)
         said = student.right(step, reference)
-        # What needs no run is checked in the page.
+        # The page itself checks what needs no run.
         assert "noted" in said or (step.kind == "number" and said.startswith("Right.")), (step.id, said)
     assert f"{len(lab.step)} of {len(lab.step)} steps done" in page.inner_text("#lab-done")
     assert not page.is_visible("#pictures"), "the page has no run of a lab at the command line"
