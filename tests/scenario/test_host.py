@@ -51,6 +51,7 @@ MOVED: dict[str, dict[str, Any]] = {
     "timers": {"loss": "2%"},
     "timeout": {"loss": "5%"},
     "timer-restart": {"loss": "5%"},
+    "tail-loss-probe": {"loss": "10%", "application": {"rate": "1 Mbit/s", "on": "100 ms", "off": "500 ms"}},
     "rtt-samples": {"loss": "1%"},
     "window-validation": {"application": {"rate": "10 Mbit/s", "on": "300 ms", "off": "300 ms"}},
     "idle-restart": {

@@ -230,8 +230,8 @@ Values:
 
 
 HostRule = Literal[
-    "clock", "timers", "timeout", "timer-restart", "rtt-samples", "window-validation", "idle-restart", "receive-window",
-    "sack-blocks", "cwr", "f-rto", "d-sack", "undo"
+    "clock", "timers", "timeout", "timer-restart", "tail-loss-probe", "rtt-samples", "window-validation",
+    "idle-restart", "receive-window", "sack-blocks", "cwr", "f-rto", "d-sack", "undo"
 ]  # fmt: skip
 """A rule of Linux that a Linux host may lack. A study that removes one learns what it is worth.
 
@@ -240,6 +240,8 @@ Values:
     timers: Timers that end at a timer interrupt (the timer wheel).
     timeout: The estimate of the retransmission timeout (``tcp_rtt_estimator``), in place of that of RFC 6298.
     timer-restart: The retransmission timer counts from the transmission of the oldest segment (``tcp_rearm_rto``).
+    tail-loss-probe: A segment after two round trips without an ACK, if losses are found by RACK
+        (``tcp_schedule_loss_probe``).
     rtt-samples: RTT samples of SACKed and of waiting segments (``tcp_sacktag_one``, ``tcp_clean_rtx_queue``).
     window-validation: Use of the window until the segments of its last use are acknowledged (``tcp_cwnd_validate``).
     idle-restart: A window that falls for each timeout of an idle sender (``tcp_cwnd_restart``).

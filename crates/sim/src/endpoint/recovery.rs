@@ -1,5 +1,6 @@
 //! Rules for the number of segments that may be sent during loss recovery.
 
+use super::linux::prr::Prr;
 use crate::spec::RecoveryRule;
 
 /// Losses detected on an ACK or by the timer of the reordering window.
@@ -22,10 +23,29 @@ pub struct Progress {
     pub losses: Losses,
 }
 
+/// Rule of a recovery, with the state that it alone has.
+#[derive(Clone, Copy, Debug)]
+enum Rule {
+    Pipe,
+    /// The estimate of the segments in flight by `TCP/Sack1`.
+    PipeSack1 {
+        pipe: u32,
+    },
+    Prr(Prr),
+    /// ACKs since the last segment by which the window fell.
+    RateHalving {
+        acks: u32,
+    },
+    /// ns-2's `next_pkts_in_flight`.
+    RateHalvingNs2 {
+        next: u32,
+    },
+}
+
 /// A recovery: reduces the window from its value at the loss to the value that the algorithm asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode {
-    rule: RecoveryRule,
+    rule: Rule,
     /// Window at the end of the recovery, segments.
     target: u32,
     /// Smallest window during rate halving, segments.
@@ -34,29 +54,20 @@ pub struct Episode {
     ssthresh: f64,
     /// Segments that may be in flight now.
     allowance: u32,
-    /// ns-2's `next_pkts_in_flight`.
-    next: u32,
-    /// Estimate of the segments in flight by `TCP/Sack1`.
-    pipe: u32,
-    /// Linux's `prior_cwnd`: the window at the start of the recovery, used as `RecoverFS` of RFC 9937 on the assumption
-    /// that the window was full.
-    window_at_start: u32,
-    delivered: u64,
-    sent: u64,
-    acks: u32,
 }
 
 impl Episode {
     /// Begins a recovery at a window of `window` segments, with `outstanding` segments unacknowledged. `target` is the
     /// algorithm's new window.
     pub fn begin(rule: RecoveryRule, window: u32, outstanding: u32, target: u32, floor: u32) -> Self {
-        let at_once = matches!(rule, RecoveryRule::Pipe | RecoveryRule::PipeSack1);
-        let allowance = if at_once { target } else { window };
-        let window_at_start = window.max(1);
-        let floor = floor.max(1);
-        let (next, pipe) = (window, outstanding);
-        let ssthresh = f64::NEG_INFINITY;
-        Self { rule, target, floor, ssthresh, allowance, next, pipe, window_at_start, delivered: 0, sent: 0, acks: 0 }
+        let (rule, allowance) = match rule {
+            RecoveryRule::Pipe => (Rule::Pipe, target),
+            RecoveryRule::PipeSack1 => (Rule::PipeSack1 { pipe: outstanding }, target),
+            RecoveryRule::Prr => (Rule::Prr(Prr::begin(window)), window),
+            RecoveryRule::RateHalving => (Rule::RateHalving { acks: 0 }, window),
+            RecoveryRule::RateHalvingNs2 => (Rule::RateHalvingNs2 { next: window }, window),
+        };
+        Self { rule, target, floor: floor.max(1), ssthresh: f64::NEG_INFINITY, allowance }
     }
 
     /// Segments that may be in flight now.
@@ -82,80 +93,60 @@ impl Episode {
 
     /// Handles an ACK; returns the window. At the start of the recovery one retransmission is sent under any rule.
     pub fn on_ack(&mut self, ack: Progress) -> f64 {
-        match self.rule {
-            RecoveryRule::Pipe => {}
-            RecoveryRule::PipeSack1 => self.estimate_pipe(ack),
-            RecoveryRule::Prr => self.proportional(ack),
-            RecoveryRule::RateHalving => self.halve_rate(ack.in_flight),
-            RecoveryRule::RateHalvingNs2 => self.halve_rate_as_ns2(ack.in_flight),
-        }
-        self.window().into()
-    }
-
-    /// Proportional rate reduction by RFC 9937, and by Linux since 5.11. With good progress (the lowest segment
-    /// arrived and no further loss was detected), the number of sent segments exceeds that of delivered segments by
-    /// one; RFC 6937 allowed this on every ACK.
-    fn proportional(&mut self, Progress { delivered, in_flight, in_order, losses }: Progress) {
-        if delivered == 0 && self.sent > 0 {
-            return;
-        }
-        self.delivered += u64::from(delivered);
-        let quota = if in_flight > self.target {
-            let share = (self.delivered * u64::from(self.target)).div_ceil(u64::from(self.window_at_start));
-            share.saturating_sub(self.sent)
-        } else {
-            let limit = self.delivered.saturating_sub(self.sent).max(u64::from(delivered))
-                + u64::from(in_order && !losses.more);
-            u64::from(self.target - in_flight).min(limit)
-        };
-        // The first retransmission of the recovery is sent in any case.
-        self.allowance = in_flight + (quota as u32).max(u32::from(self.sent == 0));
-    }
-
-    /// Linux's rate halving: reduces the window by one segment for every second ACK, down to the floor, without bursts.
-    fn halve_rate(&mut self, in_flight: u32) {
-        self.acks += 1;
-        if self.acks == 2 {
-            self.acks = 0;
-            if self.allowance > self.floor {
-                self.allowance -= 1;
+        let Self { rule, target, floor, allowance, .. } = self;
+        let in_flight = ack.in_flight;
+        match rule {
+            Rule::Pipe => {}
+            Rule::PipeSack1 { pipe } => {
+                // Three duplicate ACKs begin the recovery. The lost segment is retransmitted regardless of the estimate.
+                let first = ack.losses.begin;
+                *pipe = pipe.saturating_sub(if first { 3 } else { 1 + u32::from(ack.in_order) });
+                *allowance = in_flight + target.saturating_sub(*pipe).max(u32::from(first));
+            }
+            Rule::Prr(prr) => {
+                let extra = u32::from(ack.in_order && !ack.losses.more);
+                if let Some(quota) = prr.release(ack.delivered, in_flight, *target, extra) {
+                    *allowance = in_flight + quota;
+                }
+            }
+            // Linux's rate halving: one segment less for every second ACK, down to the floor, without bursts.
+            Rule::RateHalving { acks } => {
+                *acks = (*acks + 1) % 2;
+                if *acks == 0 && *allowance > *floor {
+                    *allowance -= 1;
+                }
+                *allowance = (*allowance).min(in_flight + 1);
+            }
+            // ns-2's rate halving: for two segments acknowledged one is sent, down to the floor; below the floor the
+            // whole deficit is sent.
+            Rule::RateHalvingNs2 { next } => {
+                *next = (*next).min(in_flight + 1);
+                *allowance = in_flight;
+                if in_flight < (*floor).max(*next) {
+                    *allowance = (*floor).max(in_flight + 1);
+                    *next = (*next).min(in_flight.max(1));
+                }
             }
         }
-        self.allowance = self.allowance.min(in_flight + 1);
-    }
-
-    /// ns-2's rate halving: for two segments acknowledged one is sent, down to the floor; below the floor the whole
-    /// deficit is sent.
-    fn halve_rate_as_ns2(&mut self, in_flight: u32) {
-        self.next = self.next.min(in_flight + 1);
-        self.allowance = in_flight;
-        if in_flight < self.floor.max(self.next) {
-            self.allowance = self.floor.max(in_flight + 1);
-            self.next = self.next.min(in_flight.max(1));
-        }
-    }
-
-    /// The pipe of `TCP/Sack1`: the estimate of segments in flight falls by three at the start of the recovery (three
-    /// duplicate ACKs). The lost segment is retransmitted regardless of the estimate.
-    fn estimate_pipe(&mut self, ack: Progress) {
-        let first = ack.losses.begin;
-        self.pipe = self.pipe.saturating_sub(if first { 3 } else { 1 + u32::from(ack.in_order) });
-        self.allowance = ack.in_flight + self.target.saturating_sub(self.pipe).max(u32::from(first));
+        self.window().into()
     }
 
     /// Records that segments were sent during the recovery.
     #[inline]
     pub fn on_sent(&mut self, segments: u32) {
-        self.sent += u64::from(segments);
-        self.pipe += segments;
+        match &mut self.rule {
+            Rule::Prr(prr) => prr.on_sent(segments),
+            Rule::PipeSack1 { pipe } => *pipe += segments,
+            Rule::Pipe | Rule::RateHalving { .. } | Rule::RateHalvingNs2 { .. } => {}
+        }
     }
 
     /// Window after the recovery, with `outstanding` segments unacknowledged.
     pub fn final_window(&self, outstanding: u32) -> u32 {
         match self.rule {
-            RecoveryRule::RateHalving => self.allowance.min(self.target),
+            Rule::RateHalving { .. } => self.allowance.min(self.target),
             // Linux's burst limit of three segments applies if the window must grow back to the target.
-            RecoveryRule::RateHalvingNs2 if self.floor < self.target => self.target.min(outstanding + 3),
+            Rule::RateHalvingNs2 { .. } if self.floor < self.target => self.target.min(outstanding + 3),
             _ => self.target,
         }
     }
@@ -163,9 +154,9 @@ impl Episode {
     /// Current window, for reports.
     pub fn window(&self) -> u32 {
         match self.rule {
-            RecoveryRule::RateHalvingNs2 => self.floor,
-            RecoveryRule::PipeSack1 => self.target,
-            RecoveryRule::Pipe | RecoveryRule::Prr | RecoveryRule::RateHalving => self.allowance,
+            Rule::RateHalvingNs2 { .. } => self.floor,
+            Rule::PipeSack1 { .. } => self.target,
+            Rule::Pipe | Rule::Prr(_) | Rule::RateHalving { .. } => self.allowance,
         }
     }
 }

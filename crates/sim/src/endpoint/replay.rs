@@ -14,8 +14,8 @@ use elephan_cc::draws::Draws;
 use elephan_cc::{Algorithm, Controller};
 
 use super::boundary::{End, Outlet};
+use super::linux::tlp::Probe;
 use super::sender::Sender;
-use super::sender::timer::Probe;
 use crate::packet::{FlowId, Packet, flag};
 use crate::sidecar::{SackEntry, Sidecar};
 use crate::spec::{FlowSpec, Handshake, Spec, StackSpec};
@@ -401,7 +401,7 @@ impl Follower {
             }
             if self.sender.board.is_unrepaired(segment) {
                 self.sender.resend_led(segment, sent.at, &mut self.out);
-            } else if segment + 1 == self.sender.next && self.sender.timers.has_no_probe() {
+            } else if segment + 1 == self.sender.next && self.sender.timers.probe.is_acknowledged() {
                 self.sender.probe_led(segment, sent.at, &mut self.out);
             } else if segment == self.sender.board.una() {
                 self.sender.on_timeout(sent.at, &mut self.out);

@@ -52,6 +52,8 @@ pub enum HostRule {
     Timeout,
     /// The retransmission timer counts from the transmission of the oldest segment (`tcp_rearm_rto`).
     TimerRestart,
+    /// A segment after two round trips without an ACK, if losses are found by RACK (`tcp_schedule_loss_probe`).
+    TailLossProbe,
     /// RTT samples of SACKed and of waiting segments (`tcp_sacktag_one`, `tcp_clean_rtx_queue`).
     RttSamples,
     /// Use of the window until the segments of its last use are acknowledged (`tcp_cwnd_validate`).
@@ -74,11 +76,12 @@ pub enum HostRule {
 
 impl HostRule {
     /// All rules.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Clock,
         Self::Timers,
         Self::Timeout,
         Self::TimerRestart,
+        Self::TailLossProbe,
         Self::RttSamples,
         Self::WindowValidation,
         Self::IdleRestart,

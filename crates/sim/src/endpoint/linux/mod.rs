@@ -9,17 +9,17 @@
 //! | RTT and timeout | `tcp_rtt_estimator` | `tcp_input.c` | deviation that rises at once and falls slowly | [`rtt_estimator`] |
 //! | RTT samples | `tcp_clean_rtx_queue`, `tcp_sacktag_one` | `tcp_input.c` | samples of SACKed and of waiting segments | [`rtt_samples`] |
 //! | restart of the timer | `tcp_rearm_rto` | `tcp_input.c` | the timeout counts from the oldest transmission | `sender/timer.rs` |
-//! | tail loss probe (TLP) | `tcp_schedule_loss_probe`, `tcp_send_loss_probe` | `tcp_output.c` | a segment after two RTTs without an ACK | `sender/timer.rs`, `sender/expiry.rs` |
+//! | tail loss probe (TLP) | `tcp_schedule_loss_probe`, `tcp_send_loss_probe` | `tcp_output.c` | a segment after two RTTs without an ACK | [`tlp`], `sender/expiry.rs` |
 //! | RACK | `tcp_rack_advance`, `tcp_rack_detect_loss` | `tcp_recovery.c` | losses by time | [`rack`] |
 //! | reordering window | `tcp_rack_update_reo_wnd`, `tcp_check_sack_reordering` | `tcp_recovery.c`, `tcp_input.c` | wait for overtaken segments | [`rack`] |
 //! | D-SACK | `tcp_check_dsack`, `tcp_dsack_seen` | `tcp_input.c` | reports of duplicates | [`dsack`] |
 //! | undo | `tcp_try_undo_recovery`, `…_partial`, `…_loss`, `…_dsack` | `tcp_input.c` | the window after a spurious loss | [`undo`] |
 //! | F-RTO | `tcp_process_loss` | `tcp_input.c` | new data after a timeout, and its undo | [`frto`] |
 //! | timeout | `tcp_enter_loss`, `tcp_timeout_mark_lost` | `tcp_input.c` | segments of the last RTT are kept | `sender/recover.rs`, [`rack`] |
-//! | CWR | `tcp_enter_cwr`, `tcp_init_cwnd_reduction` | `tcp_input.c` | a reduction without recovery, which is signalled | `sender/recover.rs`, `sender/repair.rs` |
-//! | PRR | `tcp_cwnd_reduction` | `tcp_input.c` | segments released in a reduction | `recovery.rs` |
+//! | CWR | `tcp_enter_cwr`, `tcp_init_cwnd_reduction` | `tcp_input.c` | a reduction without recovery, which is signalled | [`cwr`] |
+//! | PRR | `tcp_cwnd_reduction` | `tcp_input.c` | segments released in a reduction | [`prr`] |
 //! | window validation | `tcp_cwnd_validate` | `tcp_output.c` | growth while the window limits | [`bursts`] |
-//! | idle restart | `tcp_cwnd_restart` | `tcp_output.c` | the window falls for each timeout of idleness | `sender/application.rs` |
+//! | idle restart | `tcp_cwnd_restart` | `tcp_output.c` | the window falls for each timeout of idleness | [`idle`] |
 //! | bursts (TSO) | `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer` | `tcp_output.c` | segments leave in bursts, which may wait | [`bursts`], [`tso`] |
 //! | unsent buffers | `tcp_sendmsg_locked`, `tcp_grow_skb` | `tcp.c`, `tcp_output.c` | ends of bursts | [`send_buffer`] |
 //! | pacing | `tcp_update_pacing_rate`, `tcp_update_skb_after_send` | `tcp_input.c`, `tcp_output.c` | rate ratios, times of bursts | [`pacing`] |
@@ -36,12 +36,15 @@ pub mod ack_compression;
 pub mod announced;
 pub mod bursts;
 pub mod constants;
+pub mod cwr;
 pub mod delayed_acks;
 pub mod dsack;
 pub mod frto;
+pub mod idle;
 pub mod jiffies;
 pub mod pacing;
 pub mod parts;
+pub mod prr;
 pub mod quick_acks;
 pub mod rack;
 pub mod receive_window;
@@ -50,5 +53,6 @@ pub mod rtt_samples;
 pub mod rules;
 pub mod send_buffer;
 pub mod timestamps;
+pub mod tlp;
 pub mod tso;
 pub mod undo;

@@ -107,7 +107,7 @@ impl Sender {
         }
         let resent = self.stats.totals.retransmits + self.opening.repeats();
         let segments = self.reports.on_report(entry.repeated, cumulative, &self.board, resent);
-        if segments > 0 && !(segments == 1 && self.timers.is_probe(entry.repeated.1)) {
+        if segments > 0 && !(segments == 1 && self.timers.probe.is_reported(entry.repeated.1)) {
             self.rack.on_report();
         }
         segments

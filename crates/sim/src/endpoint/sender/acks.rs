@@ -318,7 +318,7 @@ impl Sender {
         if let Some(application) = &mut self.application {
             application.note_acknowledged(una, now);
         }
-        self.timers.on_advance(una);
+        self.timers.probe.on_advance(una);
         if una == self.next {
             self.timers.stop();
             return self.all_acknowledged(now);

@@ -1,10 +1,9 @@
 //! Functions of a sender whose application hands over data over time.
 
-use elephan_cc::{Algorithm, Event, linux};
+use elephan_cc::{Algorithm, Event};
 
 use super::core::Sender;
 use crate::endpoint::boundary::Outlet;
-use crate::spec::HostRule;
 use crate::time::Time;
 
 impl Sender {
@@ -47,31 +46,13 @@ impl Sender {
     /// Informs the algorithm that sending resumes after everything was acknowledged at `idle_since`.
     fn resume(&mut self, idle_since: Time, now: Time) {
         let idle = now.since(idle_since);
-        let is_linux = self.rules.has(HostRule::IdleRestart) && self.buffer.is_offloaded();
-        let event = if is_linux && self.needs.idle_timeouts {
-            Event::Linux(linux::Event::IdleTimeouts { timeouts: self.timeouts_since_sent(now) })
-        } else if idle > self.rtt.timeout() {
-            Event::Idle { now: self.host_seconds(now), idle: idle.seconds() }
-        } else {
-            return;
+        let event = match self.idle_timeouts(now) {
+            Some(event) => Event::Linux(event),
+            None if idle > self.rtt.timeout() => Event::Idle { now: self.host_seconds(now), idle: idle.seconds() },
+            None => return,
         };
         self.algorithm.on_event(&event);
         self.stats.note_window(now, self.algorithm.window());
-    }
-
-    /// Retransmission timeouts that are shorter than the time since the last transmission.
-    fn timeouts_since_sent(&self, now: Time) -> u32 {
-        let idle = self.idle_jiffies(now);
-        (idle.0.saturating_sub(1) / self.rtt.timeout().0.max(1)) as u32
-    }
-
-    /// Time since the last transmission, in whole jiffies of a host that has them.
-    pub(super) fn idle_jiffies(&self, now: Time) -> Time {
-        let (clock, last) = (self.clock, self.pace.last());
-        if clock.jiffy == Time::ZERO {
-            return now.since(last);
-        }
-        Time((clock.count(now) - clock.count(last)) * clock.jiffy.0)
     }
 
     /// Records that no segment is outstanding any more.

@@ -3,8 +3,9 @@
 use elephan_cc::{Algorithm, Event, Start};
 
 use super::core::Sender;
-use super::timer::{Expiry, Probe};
+use super::timer::Expiry;
 use crate::endpoint::boundary::Outlet;
+use crate::endpoint::linux::tlp::Probe;
 use crate::time::Time;
 
 impl Sender {

@@ -2,8 +2,8 @@
 
 use super::core::Sender;
 use super::shortcut::Shortcut;
-use super::timer::Probe;
 use crate::endpoint::boundary::Outlet;
+use crate::endpoint::linux::tlp::Probe;
 use crate::time::Time;
 
 impl Sender {

@@ -139,7 +139,7 @@ impl Sender {
         };
         let window = self.algorithm.react(ack, |_| ());
         self.stats.note_window(now, window);
-        self.timers.on_advance(cumulative);
+        self.timers.probe.on_advance(cumulative);
         if in_flight == 0 {
             self.timers.stop();
             self.all_acknowledged(now);

@@ -21,9 +21,8 @@ impl Sender {
         match self.marks.on_echo(packet.segment()) {
             Echo::Ignored => return 0.0,
             Echo::Reported => return f64::from(told),
-            // Linux responds whenever no recovery or reduction is under way (`tcp_enter_cwr`).
             Echo::Fresh => {}
-            Echo::Answered if self.rules.has(HostRule::Cwr) => {}
+            Echo::Answered if self.answers_again() => {}
             Echo::Answered => return 0.0,
         }
         if self.repair.is_open() {
@@ -124,53 +123,35 @@ impl Sender {
         if self.rules.linux || self.needs.falling_targets {
             episode = episode.following(self.algorithm.ssthresh());
         }
-        self.timers.forget_probe();
+        self.timers.probe.forget();
         self.begin_resending(now);
-        if self.rules.has(HostRule::Cwr) && cause == Cause::Ecn {
-            self.repair.reduce(episode, self.next);
-        } else {
-            let undo = self.stack.undo && cause == Cause::Loss;
-            self.repair.recover(episode, self.next, undo.then_some(Undo::ByOriginal));
+        let undo = self.stack.undo && cause == Cause::Loss;
+        self.repair.recover(episode, self.next, undo.then_some(Undo::ByOriginal));
+        if cause == Cause::Ecn {
+            self.reduce_without_recovery();
         }
         self.past.restores = true;
         match cause {
             Cause::Loss => self.expect_reports(),
             _ => self.reports.end(),
         }
-        if self.rules.has(HostRule::Cwr) {
-            self.marks.on_reduction();
-        }
-    }
-
-    /// Continues a reduction of the window as a recovery, with the same target and the same end (`tcp_enter_recovery`).
-    /// The reduction has been signalled to the receiver (CWR), and is not signalled again.
-    fn turn_into_recovery(&mut self, now: Time) {
-        let Repair::Cwr { episode, point, .. } = self.repair else { return };
-        self.stats.totals.loss_events += 1;
-        self.begin_resending(now);
-        let is_over = self.past.first_resent == now && point <= self.board.una();
-        let undo = if is_over { Undo::ByAny } else { Undo::ByOriginal };
-        self.repair.recover(episode, point, self.stack.undo.then_some(undo));
-        self.past.restores = false;
-        self.expect_reports();
-        let (now, window) = (self.host_seconds(now), f64::from(episode.allowance()));
-        self.algorithm.on_event(&Event::Linux(linux::Event::LossInReduction { now, window }));
+        self.signal_reduction();
     }
 
     /// Sets the time of the first retransmission of a recovery that begins now. Linux keeps `retrans_stamp` while a
     /// retransmission is in flight: a segment that the last recovery retransmitted does not count as an original. In
     /// stacks before RACK each recovery sets the time anew; the studies that use these stacks are reproduced with this
     /// rule.
-    fn begin_resending(&mut self, now: Time) {
+    pub(in crate::endpoint) fn begin_resending(&mut self, now: Time) {
         if !(self.rules.has(HostRule::Undo) && self.board.has_resent()) {
             self.past.first_resent = now;
         }
     }
 
     /// Expects reports of the retransmissions of a recovery that begins, if they can undo its reduction.
-    fn expect_reports(&mut self) {
+    pub(in crate::endpoint) fn expect_reports(&mut self) {
         if self.rules.has(HostRule::DSack) && self.stack.undo {
-            self.reports.begin(self.board.una(), self.board.resent() + self.timers.resent_probes());
+            self.reports.begin(self.board.una(), self.board.resent() + self.timers.probe.resent());
         } else {
             self.reports.end();
         }
@@ -230,9 +211,7 @@ impl Sender {
         self.rtt.back_off();
         self.timers.on_timeout();
         self.stats.note_window(now, self.algorithm.window());
-        if self.rules.has(HostRule::Cwr) {
-            self.marks.on_reduction();
-        }
+        self.signal_reduction();
         self.arm(now);
         self.transmit(now, out);
         self.timers.on_resent_after_timeout();

@@ -167,9 +167,11 @@ impl Repair {
         self.point().is_some_and(|point| if self.is_cwr() { cumulative > point } else { cumulative >= point })
     }
 
-    /// Begins a reduction of the window.
-    pub fn reduce(&mut self, episode: Episode, point: u32) {
-        *self = Self::Cwr { episode, point };
+    /// Makes a recovery that begins a mere reduction of the window.
+    pub fn become_reduction(&mut self) {
+        if let Self::Recovery { episode, point, .. } = *self {
+            *self = Self::Cwr { episode, point };
+        }
     }
 
     /// Begins a recovery.

@@ -3,10 +3,9 @@
 
 use crate::endpoint::linux::constants::TCP_TIMEOUT_MIN;
 use crate::endpoint::linux::jiffies::Interrupts;
-use crate::endpoint::linux::rack::Rack;
+use crate::endpoint::linux::tlp::{Outstanding, Probe, TailProbe};
 use crate::endpoint::read::read;
-use crate::endpoint::rtt::Rtt;
-use crate::spec::{Detection, StackSpec};
+use crate::spec::StackSpec;
 use crate::time::Time;
 
 /// Timers of a sender. That of retransmissions is stored as the time of its last restart; the time of expiry is computed
@@ -18,37 +17,20 @@ pub struct Timers {
     /// Lower bound of the next time at which a timer other than pacing is due.
     quiet_until: Time,
     clock: Interrupts,
-    /// True if the stack has tail loss probes.
-    has_probes: bool,
-    /// Margin of a timer for reordered segments, and of a probe for a single segment, which waits for a delayed ACK.
+    /// Tail loss probe.
+    pub probe: TailProbe,
+    /// Margin of a timer for reordered segments.
     reordering_margin: Time,
-    single_margin: Time,
     /// Lower bound of the timeout.
     shortest: Time,
     /// Time of the last restart; [`Time::NEVER`] while no segment is outstanding.
     armed: Time,
     /// `Some` if the timer counts from the transmission of the oldest segment: the time that was left at the restart.
     left: Option<Time>,
-    /// True if no tail loss probe was sent since the restart.
-    may_probe: bool,
-    /// Start of the probe timeout: the last ACK or transmission of new data.
-    probe_from: Time,
-    /// `Some` if a SACK has arrived in a reduction of the window since the restart: the expiry of the probe. Neither the
-    /// RTT of the SACKed segment nor a recovery that begins changes it, unless a segment is sent that restarts the timer.
-    kept_probe: Option<Time>,
-    /// The segment after the last one that was sent when a tail loss probe left; 0 after an ACK of all these segments,
-    /// a reduction of the window or a timeout. No other probe is sent before (`tlp_high_seq`).
-    probed: u32,
-    /// True if the last tail loss probe was a retransmission.
-    has_resent_probe: bool,
-    /// True if new data were sent since the last restart.
-    has_sent: bool,
     /// True if a transmission restarted the timer, and not an ACK.
     by_sending: bool,
-    /// Additional time until the timeout, and until the probe: whole jiffies until pacing allows a segment
-    /// (`tcp_pacing_delay`).
+    /// Additional time until the timeout: whole jiffies until pacing allows a segment (`tcp_pacing_delay`).
     delay: Time,
-    probe_delay: Time,
     /// Time at which an overtaken segment counts as lost; [`Time::NEVER`] without this timer. As in Linux, an ACK that
     /// shows the loss itself does not stop the timer.
     reordering_due: Time,
@@ -58,30 +40,12 @@ pub struct Timers {
     expired: Option<u64>,
 }
 
-/// The outstanding segments, on which the expiry of a timer depends.
-#[derive(Clone, Copy, Debug)]
-pub struct Outstanding<'a> {
-    pub una: u32,
-    pub next: u32,
-    /// True if a tail loss probe may be sent: no segment is SACKed or lost, or the window is only reduced.
-    pub may_probe: bool,
-    pub rtt: &'a Rtt,
-    pub rack: &'a Rack,
-}
-
 /// The scoreboard before an ACK: no segment was SACKed, lost or retransmitted, or some were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Before {
     #[default]
     Clean,
     Marked,
-}
-
-/// Segment of a tail loss probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
-    New,
-    Resent,
 }
 
 /// A timer that expires.
@@ -99,9 +63,8 @@ impl Timers {
         Self {
             next,
             clock,
-            has_probes: stack.detection == Detection::Rack,
+            probe: TailProbe::new(stack),
             reordering_margin: if stack.hz.is_some() { TCP_TIMEOUT_MIN } else { Time::ZERO },
-            single_margin: Time(stack.min_rto_ps),
             shortest: Time(stack.min_rto_ps.min(stack.initial_rto_ps)),
             armed: Time::NEVER,
             reordering_due: Time::NEVER,
@@ -173,12 +136,9 @@ impl Timers {
     #[cfg_attr(target_arch = "wasm32", inline(never))]
     #[cfg_attr(not(target_arch = "wasm32"), inline)]
     pub fn arm(&mut self, now: Time, delay: Time, o: Outstanding<'_>) {
-        (self.armed, self.probe_from, self.has_sent) = (now, now, false);
-        (self.left, self.by_sending, self.reordering_due, self.kept_probe) = (None, false, Time::NEVER, None);
-        (self.delay, self.probe_delay) = (delay, delay);
-        if self.has_probes {
-            self.may_probe = o.rtt.srtt() > 0.0;
-        }
+        (self.armed, self.left, self.delay) = (now, None, delay);
+        (self.by_sending, self.reordering_due) = (false, Time::NEVER);
+        self.probe.restart(now, delay, o.rtt);
         self.wake_by(self.earliest_repair(now, o));
     }
 
@@ -200,7 +160,7 @@ impl Timers {
         if waits && self.reordering_set == now {
             return;
         }
-        if waits || (before == Before::Clean && self.may_probe) || self.kept_probe.is_some() {
+        if waits || (before == Before::Clean && self.probe.may_follow()) || self.probe.kept().is_some() {
             self.replace(now, delay, o);
         } else {
             self.arm(now, delay, o);
@@ -229,21 +189,10 @@ impl Timers {
         self.by_sending = true;
     }
 
-    /// Takes a transmission of new data.
-    #[inline(always)]
-    pub fn on_new_data(&mut self, now: Time) {
-        (self.probe_from, self.has_sent) = (now, true);
-    }
-
-    /// True if the expiry of a probe is kept.
-    pub fn keeps_probe(&self) -> bool {
-        self.kept_probe.is_some()
-    }
-
     /// Replaces a kept probe by the timeout where new data are sent and no probe may follow.
     #[cold]
     pub fn drop_probe(&mut self, now: Time, o: Outstanding<'_>) {
-        self.kept_probe = None;
+        self.probe.forget_kept();
         if !self.has_probe(o) {
             self.count_from_transmission(now, o);
         }
@@ -252,28 +201,31 @@ impl Timers {
     /// Takes a burst at `now`, after which pacing delays the next segment by `delay`, and with it the timers that the burst
     /// has started.
     pub fn on_burst(&mut self, now: Time, delay: Time) {
-        if self.by_sending && self.armed == now {
-            (self.delay, self.probe_delay) = (delay, delay);
+        let has_armed = self.by_sending && self.armed == now;
+        if has_armed {
+            self.delay = delay;
         }
-        if self.has_sent && self.probe_from == now {
-            self.probe_delay = delay;
+        if has_armed || self.probe.is_from_sending(now) {
+            self.probe.put_off(delay);
         }
     }
 
     /// Takes a timeout: neither a probe nor the timer of the reordering window is left.
     pub fn on_timeout(&mut self) {
-        (self.reordering_due, self.probed) = (Time::NEVER, 0);
+        self.reordering_due = Time::NEVER;
+        self.probe.forget();
     }
 
     /// Takes the retransmission after a timeout, whose timer pacing does not delay (`tcp_retransmit_timer`).
     pub fn on_resent_after_timeout(&mut self) {
-        (self.delay, self.probe_delay) = (Time::ZERO, Time::ZERO);
+        self.delay = Time::ZERO;
+        self.probe.put_off(Time::ZERO);
     }
 
     /// Sets the timer of the reordering window, which ends in `wait` (`tcp_rack_mark_lost`), in place of a probe.
     pub fn await_reordered(&mut self, now: Time, wait: Time) {
         (self.reordering_due, self.reordering_set) = (self.expiry(now, wait.later(self.reordering_margin)), now);
-        self.kept_probe = None;
+        self.probe.forget_kept();
         self.wake_by(self.reordering_due);
     }
 
@@ -290,52 +242,26 @@ impl Timers {
     /// True if a tail loss probe may be sent at its expiry; if the last one is not acknowledged, the timer becomes that of the
     /// timeout.
     pub fn takes_probe(&mut self, now: Time, o: Outstanding<'_>) -> bool {
-        if self.probed > 0 {
+        let takes = self.probe.is_acknowledged();
+        if takes {
+            self.probe.exclude();
+        } else {
             self.count_from_transmission(now, o);
-            return false;
         }
-        self.may_probe = false;
-        true
+        takes
     }
 
     /// Takes a tail loss probe, of the segments below `next`.
     pub fn on_probe(&mut self, next: u32, probe: Probe) {
-        (self.by_sending, self.probed, self.has_resent_probe) = (true, next, probe == Probe::Resent);
-    }
-
-    /// Takes the left edge of the window: an ACK of all segments below ends the probe.
-    #[inline(always)]
-    pub fn on_advance(&mut self, una: u32) {
-        if una >= self.probed {
-            self.probed = 0;
-        }
-    }
-
-    /// True if no tail loss probe waits for its ACK.
-    pub fn has_no_probe(&self) -> bool {
-        self.probed == 0
-    }
-
-    /// Forgets the last probe.
-    pub fn forget_probe(&mut self) {
-        self.probed = 0;
-    }
-
-    /// True if a report of a duplicate below `past` is for a tail loss probe.
-    pub fn is_probe(&self, past: u32) -> bool {
-        self.probed > 0 && self.probed == past
-    }
-
-    /// Retransmissions that are probes not yet acknowledged.
-    pub fn resent_probes(&self) -> u32 {
-        u32::from(self.has_resent_probe && self.probed > 0)
+        self.by_sending = true;
+        self.probe.on_sent(next, probe);
     }
 
     /// Keeps the expiry of a probe in a reduction of the window, before an ACK with SACKs changes the RTT.
     pub fn keep_probe(&mut self, o: Outstanding<'_>) {
-        if self.kept_probe.is_none() && self.has_probe(o) {
+        if self.probe.kept().is_none() && self.has_probe(o) {
             let due = self.probe_due(o);
-            self.kept_probe = Some(due);
+            self.probe.keep(due);
             self.wake_by(due);
         }
     }
@@ -351,27 +277,15 @@ impl Timers {
 
     /// True if the next timer of the oldest segment is a tail loss probe.
     fn has_probe(&self, o: Outstanding<'_>) -> bool {
-        self.armed < Time::NEVER && ((self.may_probe && o.may_probe) || self.kept_probe.is_some())
+        self.armed < Time::NEVER && self.probe.is_next(o)
     }
 
-    /// Time of a tail loss probe, unless an event restarts its timer (RFC 8985 section 7.2): the earlier of two times.
-    /// One is two round trips after the last ACK or transmission, the other is the expiry of the retransmission timer.
+    /// Time of a tail loss probe, unless an event restarts its timer.
     fn probe_due(&self, o: Outstanding<'_>) -> Time {
         if !self.has_probe(o) {
             return Time::NEVER;
         }
-        if let Some(kept) = self.kept_probe {
-            return kept;
-        }
-        let margin = if o.next - o.una == 1 { self.single_margin } else { TCP_TIMEOUT_MIN };
-        let two_round_trips = o.rtt.twice_smoothed().later(margin);
-        let timeout = o.rtt.timeout();
-        // After an ACK, the timer begins anew. After a transmission, the timer counts from the transmission of the
-        // oldest segment (tcp_rto_delta_us).
-        let oldest = if self.has_sent { o.rack.sent(o.una) } else { None };
-        let left = oldest.map_or(timeout, |sent| sent.later(timeout).since(self.probe_from));
-        let wait = if left > Time::ZERO { two_round_trips.min(left) } else { two_round_trips };
-        self.expiry(self.probe_from, wait.later(self.probe_delay))
+        self.probe.kept().unwrap_or_else(|| self.expiry(self.probe.from(), self.probe.wait(o)))
     }
 
     fn expiry(&self, from: Time, wait: Time) -> Time {
@@ -383,7 +297,8 @@ impl Timers {
     fn count_from_transmission(&mut self, now: Time, o: Outstanding<'_>) {
         let Some(sent) = o.rack.sent(o.una).filter(|_| o.una < o.next) else { return };
         let left = sent.later(o.rtt.timeout()).since(now).max(Time::MICROSECOND);
-        (self.left, self.may_probe) = (Some(left), false);
+        self.left = Some(left);
+        self.probe.exclude();
         self.wake_by(self.earliest_repair(now, o));
     }
 
@@ -394,13 +309,13 @@ impl Timers {
     #[inline]
     fn earliest_repair(&self, now: Time, o: Outstanding<'_>) -> Time {
         let timeout = self.armed.later(self.left.unwrap_or(self.shortest));
-        if !self.may_probe {
+        if !self.probe.may_follow() {
             return timeout;
         }
         let excess = o.rtt.latest().unwrap_or_default().since(o.rtt.smoothed());
         let timeout =
             if excess > Time::ZERO { timeout.since(excess.later(Time::MICROSECOND)).max(now) } else { timeout };
-        timeout.min(self.probe_from.later(o.rtt.twice_smallest()))
+        timeout.min(self.probe.from().later(o.rtt.twice_smallest()))
     }
 }
 
@@ -441,7 +356,7 @@ mod tests {
         let mut bench = Bench::start_bbr(10, 10_000);
         let delays = |bench: &mut Bench| {
             bench.sender.arm(us(20_000));
-            (bench.sender.timers.delay, bench.sender.timers.probe_delay)
+            (bench.sender.timers.delay, bench.sender.timers.probe.delay())
         };
         assert_eq!(delays(&mut bench), (Time::ZERO, Time::ZERO));
         let mut reno = Bench::start_reno(10, 10_000);

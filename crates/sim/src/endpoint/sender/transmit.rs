@@ -1,6 +1,5 @@
 //! Transmission of segments.
 
-use elephan_cc::linux::{self, Restart};
 use elephan_cc::{Algorithm, Event, Router, Sent};
 
 use super::core::Sender;
@@ -263,11 +262,11 @@ impl Sender {
             self.arm(now);
             self.timers.on_armed_by_sending();
         }
-        if self.timers.keeps_probe() {
+        if self.timers.probe.kept().is_some() {
             let (timers, outstanding) = self.timers();
             timers.drop_probe(now, outstanding);
         }
-        self.timers.on_new_data(now);
+        self.timers.probe.on_new_data(now);
         if self.timers.awaits_reordered() && (self.repair.is_cwr() || self.is_plain_sailing()) {
             // The timer of the probe replaces that of the reordering window (`tcp_schedule_loss_probe`).
             self.timers.stop_reordering();
@@ -322,17 +321,6 @@ impl Sender {
             }
             self.emit(segment, flags, now, out);
             flags = self.marks.on_data();
-        }
-    }
-
-    /// Tells the algorithm that a segment leaves while no segment is in flight, if the algorithm asks for it.
-    #[inline(always)]
-    fn note_restart(&mut self, now: Time) {
-        if self.needs.restarts && self.rules.has(HostRule::IdleRestart) && self.board.in_flight(self.next) == 0 {
-            let application_limited = self.sampler.as_ref().is_some_and(|sampler| sampler.is_application_limited());
-            let (now_s, idle) = (self.host_seconds(now), self.idle_jiffies(now).seconds());
-            let restart = Restart { next: self.next, now: now_s, idle, application_limited };
-            self.algorithm.on_event(&Event::Linux(linux::Event::Restart(restart)));
         }
     }
 
