@@ -23,6 +23,7 @@ from elephan.runs import Run, Store, SweepProgress, sweep
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.form import Spec
 from elephan.scenario.lookups import base_rtt_ps, slowest_bps
+from elephan.scenario.words import listed
 from elephan.writing import whole_file
 
 LATE = ("cubic", "htcp", "bbr3")
@@ -131,8 +132,8 @@ class Demo:
         return list(dict.fromkeys(line for run in self.runs for line in run.warnings))
 
     def _cost(self) -> str:
-        waits = _listed([f"{round(one.queueing_delay_ms)} ms with {one.algorithm}" for one in self.outcomes])
-        resent = _listed([f"{one.retransmits:,} with {one.algorithm}" for one in self.outcomes])
+        waits = listed((f"{round(one.queueing_delay_ms)} ms with {one.algorithm}" for one in self.outcomes), "and")
+        resent = listed((f"{one.retransmits:,} with {one.algorithm}" for one in self.outcomes), "and")
         return f"On average a packet waits in the queue for {waits}. Retransmitted segments in the whole run: {resent}."
 
 
@@ -260,7 +261,3 @@ def _start_s(run: Run) -> float:
 def _path(form: Spec) -> str:
     first = form.flows[0]
     return f"{slowest_bps(form, first) / 1e9:g} Gbit/s and {base_rtt_ps(form, first) / 1e9:g} ms"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"

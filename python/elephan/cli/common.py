@@ -93,8 +93,8 @@ def check_backend(name: str, option: str = "--on") -> None:
         raise ScenarioError(error.message, source=option) from None
 
 
-def overrides_of(assignments: Sequence[str]) -> dict[str, Any]:
-    """``--set`` options as a table of overrides.
+def overrides_of(assignments: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """``--set`` options as a table of overrides, or those of another option that assigns.
 
     Raises:
         ScenarioError: a setting has no key or no value.
@@ -104,9 +104,9 @@ def overrides_of(assignments: Sequence[str]) -> dict[str, Any]:
         try:
             key, value = parse_assignment(text)
         except ScenarioError as error:
-            raise error.located(source="--set") from None
+            raise error.located(source=option) from None
         if key in overrides:
-            raise ScenarioError(f"'{key}' is set twice; set it once", source="--set")
+            raise ScenarioError(f"'{key}' is set twice; set it once", source=option)
         overrides[key] = value
     return overrides
 

@@ -12,7 +12,6 @@ import click
 from elephan.cli import common, targets
 from elephan.cli.progress import meter
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.overrides import parse_assignment
 
 if TYPE_CHECKING:
     from elephan.suites import Evaluation
@@ -132,7 +131,7 @@ def command(
         raise ScenarioError(f"'{against}' would be compared with itself; name another algorithm", source="--against")
     with _named_options(), common.collecting_seldom(), meter() as progress:
         found = evaluate(
-            judged, suite, against=other, only=only, parameters=_parameters(parameters),
+            judged, suite, against=other, only=only, parameters=common.overrides_of(parameters, "--parameter"),
             on=None if backend is None else [name.strip() for name in backend.split(",")],
             quick=quick, seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
             allow_programs=allow_programs,
@@ -213,17 +212,6 @@ def _judged(
     if not given:
         return [own], None
     return [own], {key: value for key, value in own.items() if key != "name"} | given
-
-
-def _parameters(assignments: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for text in assignments:
-        try:
-            name, value = parse_assignment(text)
-        except ScenarioError as error:
-            raise error.located(source="--parameter") from None
-        found[name] = value
-    return found
 
 
 def _print(found: Sequence[Evaluation]) -> None:

@@ -9,11 +9,11 @@ import click
 from elephan.cli import common
 from elephan.cli.completion import KINDS
 from elephan.scenario import ScenarioError, catalog, channels, own, transports
-from elephan.scenario.words import hint
+from elephan.scenario.words import hint, listed
 
 _HELP = f"""The names that can be used in a scenario, in a claim, or on this command line.
 
-KIND selects one list; the default is all of them: {", ".join(KINDS[:-1])} or {KINDS[-1]}.
+KIND selects one list; the default is all of them: {listed(KINDS)}.
 """
 
 

@@ -14,6 +14,7 @@ from elephan.cli.verbs import LIST, ListedGroup
 from elephan.scenario import named
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import PS_PER_S, format_time, parse_positive_time
+from elephan.scenario.words import listed
 
 if TYPE_CHECKING:
     from elephan.scenario.form import LinkSpec
@@ -89,7 +90,7 @@ def show(name: str, duration: str | None, seed: int | None, out: str | None, as_
     from elephan.scenario import courses
 
     if out is not None and Path(out).suffix.lower() not in _KINDS:
-        raise ScenarioError(f"'{out}' does not end in {', '.join(_KINDS[:-1])} or {_KINDS[-1]}", source="--out")
+        raise ScenarioError(f"'{out}' does not end in {listed(_KINDS)}", source="--out")
     path = named.find(name)
     length_ps = _length(path, duration)
     ways = _links(path, seed, length_ps)

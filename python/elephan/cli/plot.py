@@ -13,7 +13,7 @@ from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import parse_time
-from elephan.scenario.words import hint, nearest
+from elephan.scenario.words import hint, listed, nearest
 
 if TYPE_CHECKING:
     from elephan.report.overlays import Overlay
@@ -151,7 +151,7 @@ def _checked(name: str, context: click.Context) -> Path:
     from elephan.report.overlays import KINDS
 
     if Path(name).suffix.lower() not in KINDS:
-        raise ScenarioError(f"'{name}' does not end in {', '.join(KINDS[:-1])} or {KINDS[-1]}", source="--out")
+        raise ScenarioError(f"'{name}' does not end in {listed(KINDS)}", source="--out")
     parameter = next(param for param in context.command.params if param.name == "outs")
     checked = targets.writable_file(context, parameter, name)
     assert checked is not None

@@ -9,7 +9,6 @@ import click
 
 from elephan.cli import common
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.overrides import parse_assignment
 
 if TYPE_CHECKING:
     from elephan.design import Score
@@ -62,7 +61,7 @@ def command(
 
     try:
         found = design.score(
-            candidate, stage=stage, parameters=parameters_of(assignments), prefer=prefer, seeds=seeds,
+            candidate, stage=stage, parameters=common.overrides_of(assignments), prefer=prefer, seeds=seeds,
             held_out_seed=held_out_seed, paths=paths, jobs=jobs,
         )  # fmt: skip
     except ScenarioError as error:
@@ -74,24 +73,6 @@ def command(
     else:
         _print(found)
     return 1 if found.failures else 0
-
-
-def parameters_of(assignments: Sequence[str]) -> dict[str, object]:
-    """``--set`` options as parameters.
-
-    Raises:
-        ScenarioError: an option has no name or no value, or a name is set twice.
-    """
-    found: dict[str, object] = {}
-    for text in assignments:
-        try:
-            name, value = parse_assignment(text)
-        except ScenarioError as error:
-            raise error.located(source="--set") from None
-        if name in found:
-            raise ScenarioError(f"'{name}' is set twice; set it once", source="--set")
-        found[name] = value
-    return found
 
 
 def _print(found: Score) -> None:

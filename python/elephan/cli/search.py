@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from elephan.cli import common, loops, targets
-from elephan.cli.score import parameters_of
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import PS_PER_S, parse_positive_time
 
@@ -77,7 +76,7 @@ def command(
     """
     from elephan.design import confirming, keeping, searching
 
-    parameters = parameters_of(assignments)
+    parameters = common.overrides_of(assignments)
     with _named(), loops.shown(quiet=as_json) as say:
         result = searching.search(
             algorithm, purpose, over=over, parameters=parameters, against=against, limit=limit,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from elephan.cli import common, loops, targets
-from elephan.cli.score import parameters_of
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.units import PS_PER_S, parse_positive_time
 
@@ -77,7 +76,7 @@ def command(
         budget_s = parse_positive_time(budget) / PS_PER_S
     except ScenarioError as error:
         raise error.located(source="--budget") from None
-    fixed = parameters_of(assignments)
+    fixed = common.overrides_of(assignments)
     with _named(), loops.shown(quiet=as_json) as say:
         result = tuning.tune(
             algorithm, parameters, on_paths=on_paths, prefer=prefer,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from elephan.cli import common
 from elephan.scenario import ScenarioError
+from elephan.scenario.words import listed
 
 if TYPE_CHECKING:
     from elephan.runs import Run, Store, Sweep
@@ -67,7 +68,7 @@ def alike(done: Sweep[Any]) -> list[str]:
         for value, digests in results.items():
             classes.setdefault(frozenset(digests.items()), []).append(value)
         found += [
-            f"{key}: the results of {', '.join(values[:-1])} and {values[-1]} are equal to the last bit"
+            f"{key}: the results of {listed(values, 'and')} are equal to the last bit"
             for values in classes.values()
             if len(values) > 1
         ]

@@ -13,6 +13,7 @@ from elephan.comparison.numbers import LEAST_FOR_INTERVAL, number_of, plain, spr
 from elephan.comparison.observations import Observations
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import ALONE, LATE
+from elephan.scenario.words import listed
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 _NOTABLE_SHARE = 0.25
@@ -263,7 +264,7 @@ def _open(decision: Decision, horizon: Horizon) -> list[str]:
     if not decision.ranked:
         reasons.append("parts of the runs have another best algorithm")
     if decision.changes and decision.seeds >= LEAST_FOR_INTERVAL:
-        reasons.append(f"still changing with the duration: {listed(list(map(str, decision.changes)), 'and')}")
+        reasons.append(f"still changing with the duration: {listed(map(str, decision.changes), 'and')}")
     if horizon.needed_s is not None:
         reasons.append(_needed(horizon))
     return reasons
@@ -289,10 +290,3 @@ def rough_time(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{plain(seconds / 3600, 2)} h"
-
-
-def listed(names: Sequence[str], word: str) -> str:
-    """Names with commas and a last word."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} {word} {names[-1]}"

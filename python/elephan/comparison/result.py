@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from elephan.comparison.paths import Path
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import ALONE, Cast
 from elephan.hooks import hook
+from elephan.metrics.statistics import finite
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,11 +112,11 @@ class Comparison:
         zero.
         """
         other = self.decision.against(name)
-        row = {"algorithm": name, "objective": _finite(self.decision.values[name].value)}
+        row = {"algorithm": name, "objective": finite(self.decision.values[name].value)}
         if other is None:
             return row | {"verdict": "best", "difference": None, "low": None, "high": None}
-        ends = {"low": _finite(other.difference.low), "high": _finite(other.difference.high)}
-        return row | {"verdict": other.verdict, "difference": _finite(other.difference.value), **ends}
+        ends = {"low": finite(other.difference.low), "high": finite(other.difference.high)}
+        return row | {"verdict": other.verdict, "difference": finite(other.difference.value), **ends}
 
     def _rows_of(self, key: Key) -> Iterator[dict[str, Any]]:
         for name in DEFINITIONS:
@@ -127,7 +127,7 @@ class Comparison:
     def _row(self, key: Key, name: str, number: Number | None) -> Iterator[dict[str, Any]]:
         if number is None:
             return
-        low, high = _finite(number.found.low), _finite(number.found.high)
+        low, high = finite(number.found.low), finite(number.found.high)
         from_s, to_s = self.evidence.range_s
         yield {
             "algorithm": key[0], "against": key[1], "metric": name, "mean": number.value, "low": low, "high": high,
@@ -140,7 +140,3 @@ class Comparison:
     def _repr_html_(self) -> str:
         """The answer and the table of means, for a notebook."""
         return f"<p><b>{html.escape(self.answer.text)}</b></p>{self.table()._repr_html_()}"
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -58,6 +58,11 @@ class Interval(NamedTuple):
         return {"low": self.low if self.known else None, "high": self.high if self.known else None}
 
 
+def finite(value: float | None) -> float | None:
+    """A number for JSON, which lacks NaN (a value that is missing) and infinity (a time that was not reached)."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 INFINITE = "a value is infinite"
 """Reason for a missing interval if an event did not occur with some seeds."""
 _ALL_EQUAL = "{} replicates, all equal"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from elephan.papers.judging import Judgment, totals
+from elephan.scenario.words import listed
 
 Board = dict[str, dict[str, int]]
 Key = Callable[[Judgment], str]
@@ -163,7 +164,7 @@ def _counted(counts: dict[str, int], claims: int) -> str:
     parts.append(f"{differ or 'none'} {'differ' if differ > 1 else 'differs'}")
     if counts["not_judged"]:
         parts.append(f"{counts['not_judged']} cannot be judged")
-    return f"Of {claims} claims, {', '.join(parts[:-1])} and {parts[-1]}."
+    return f"Of {claims} claims, {listed(parts, 'and')}."
 
 
 def _by_question(judgments: Sequence[Judgment]) -> list[str]:

@@ -13,7 +13,7 @@ from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.questions import question
 from elephan.evaluation.relations import RELATIONS
 from elephan.evaluation.wording import figure_text, spread
-from elephan.metrics.statistics import Interval
+from elephan.metrics.statistics import Interval, finite
 from elephan.papers.claims import Claim, ClaimSet
 
 Verdict = Literal["reproduced", "differs", "not_judged"]
@@ -98,8 +98,8 @@ class Judgment:
             "metric": claim.metric,
             "subject": claim.subject,
             "expected": claim.limit,
-            "measured": _finite(self.measured),
-            **{end: _finite(value) for end, value in self.interval.ends.items()},
+            "measured": finite(self.measured),
+            **{end: finite(value) for end, value in self.interval.ends.items()},
             "verdict": self.verdict,
             "why": self.why,
             "weak": self.weak,
@@ -120,10 +120,6 @@ class Judgment:
             "quote": claim.text,
             "runs": list(self.runs),
         }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def judge_all(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.losses import Loss
 from elephan.scenario.stacks import HOST_RULES
 from elephan.scenario.units import Amount, Buffer
-from elephan.scenario.words import hint, nearest
+from elephan.scenario.words import hint, listed, nearest
 
 T = TypeVar("T")
 
@@ -40,13 +40,6 @@ def reported(parse: Callable[[Any], T]) -> Callable[[Any], T]:
 def parsed(parse: Callable[[Any], Any]) -> BeforeValidator:
     """The validator of a field whose text ``parse`` reads."""
     return BeforeValidator(reported(parse))
-
-
-def listed(words: Iterable[str]) -> str:
-    """Joins words for a sentence: ``a, b or c``."""
-
-    *first, last = words
-    return f"{', '.join(first)} or {last}"
 
 
 def one_of(words: tuple[str, ...], noun: str) -> Callable[[Any], str]:

@@ -48,7 +48,6 @@ from elephan.scenario.fields import (
     dump_rtts,
     dump_transfers,
     finite,
-    listed,
     one_of,
     parse_algorithm,
     parse_burst,
@@ -70,6 +69,7 @@ from elephan.scenario.losses import Loss
 from elephan.scenario.stacks import DETECTIONS, HOST_RULES, RECEIVERS_ECN, RECOVERIES, STACKS, Stack
 from elephan.scenario.stacks import HOSTS as HOST_KINDS
 from elephan.scenario.units import Amount, Buffer
+from elephan.scenario.words import listed
 
 ARRIVALS = ("even", "poisson")
 TIMES = ("constant", "exponential", "pareto")

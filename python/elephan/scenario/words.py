@@ -1,4 +1,4 @@
-"""Search for the known word most similar to a misspelled word."""
+"""Words of messages: a list of them, and the known word most similar to a misspelled one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from typing import Any
 
 _LONGEST_LIST = 16
 _NEAR_WORDS = 3
+
+
+def listed(words: Iterable[str], joint: str = "or") -> str:
+    """Joins words for a sentence: ``a, b or c``."""
+    *first, last = words
+    return f"{', '.join(first)} {joint} {last}" if first else last
 
 
 def distance(left: str, right: str) -> int:
