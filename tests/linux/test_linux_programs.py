@@ -107,20 +107,21 @@ def test_words_with_dots_are_beside_the_scenario(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ({"server": ["no-such-program"]}, "flow[0].program.server: 'no-such-program' is in none of /usr/local/sbin"),
-        ({"server": None}, "flow[0].program.server: missing; write server, or server_of"),
-        ({"server_of": "other"}, "flow[0].program.server_of: is there too"),
-        ({"server": None, "server_of": "other"}, "flow[0].program.server_of: 'other' is no program with a server"),
-        ({"client": []}, "flow[0].program.client: [] is not a command"),
+        ({"server": ["no-such-program"]}, "program[0].server: 'no-such-program' is in none of /usr/local/sbin"),
+        ({"server": None}, "program[0].server: missing; write server, or server_of"),
+        ({"server_of": "other"}, "program[0].server_of: is there too"),
+        ({"server": None, "server_of": "other"}, "program[0].server_of: 'other' is no program with a server"),
+        ({"client": []}, "program[0].client: [] is not a command"),
         ({"client": "sh -c 'a"}, "is not a command: no closing quotation"),
-        ({"sender": "middle"}, "flow[0].program.sender: "),
-        ({"port": 70000}, "flow[0].program.port: "),
-        ({"environment": {"A=B": "c"}}, "flow[0].program.environment: "),
-        ({"files": ["/no/such/folder"]}, "flow[0].program.files: '/no/such/folder': no such file or folder"),
-        ({"size": "1 MB"}, "flow[0].size: has no meaning for a program"),
-        ({"count": 2}, "flow[0].count: a program is no group"),
-        ({"algorithm": "cubic"}, "flow[0].algorithm: 'cubic' has no meaning for a program"),
-        ({"clinet": ["true"]}, "clinet"),
+        ({"sender": "middle"}, "program[0].sender: "),
+        ({"port": 70000}, "program[0].port: "),
+        ({"environment": {"A=B": "c"}}, "program[0].environment: "),
+        ({"files": ["/no/such/folder"]}, "program[0].files: '/no/such/folder': no such file or folder"),
+        ({"size": "1 MB"}, "program[0].size: has no meaning for a program"),
+        ({"count": 2}, "program[0].count: a program is no group"),
+        ({"algorithm": "cubic"}, "program[0].algorithm: 'cubic' has no meaning for a program"),
+        ({"clinet": ["true"]}, "program[0].clinet: not a field of program; did you mean 'client'?"),
+        ({"name": "other", "flow": 1}, "program[0].flow: not a field of program; allowed: "),
     ],
 )  # fmt: skip
 def test_a_wrong_program_is_one_line(tmp_path: Path, program: dict[str, Any], said: str) -> None:
@@ -137,7 +138,7 @@ def test_other_backends_refuse_programs(tmp_path: Path) -> None:
 
 
 def test_nothing_runs_without_permission(tmp_path: Path) -> None:
-    said = r"flow\[0\]\.program: would run '/usr/bin/python3 .*server.py \{port\}' and .* type --allow-programs"
+    said = r"program 'mine' would run '/usr/bin/python3 .*server.py \{port\}' and .* type --allow-programs"
     with pytest.raises(ScenarioError, match=said):
         elephan.run(scenario(tmp_path), on="linux", store=Store(tmp_path / "store"))
     with pytest.raises(ScenarioError, match=said):

@@ -18,10 +18,10 @@ def require(scenario: Scenario, allowed: bool) -> None:
     """
     if allowed:
         return
-    for i, flow in enumerate(scenario.flow):
+    for flow in scenario.flow:
         if flow.program is not None:
             told = [f"'{' '.join(words)}'" for _, words in commands(flow.program)]
-            raise ScenarioError(would_run(told), path=f"flow[{i}].program")
+            raise ScenarioError(f"program '{flow.name}' {would_run(told)}")
 
 
 def would_run(told: Sequence[str]) -> str:

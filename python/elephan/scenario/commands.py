@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import hint
 
 PROGRAM = "program"
 """Name of a program's flow in place of an algorithm."""
 
 _OWN_FIELDS = ("server", "server_of", "client", "environment", "port", "ready", "bytes", "sender", "files")
+_SHARED_FIELDS = ("name", "start", "stop", "path", "reverse_path", "stack")
+"""Fields of a flow that a program may have too."""
+_FLOW = re.compile(r"flow\[(\d+)\](\.program)?")
 
 
 def to_flows(table: Any) -> Any:
@@ -31,6 +37,22 @@ def to_flows(table: Any) -> Any:
         flow = {key: value for key, value in one.items() if key not in _OWN_FIELDS}
         flows.append({"name": f"{PROGRAM}-{position}"} | flow | {PROGRAM: own})
     return {key: value for key, value in table.items() if key != PROGRAM} | {"flow": flows}
+
+
+def in_user_fields(error: ScenarioError, tables: Mapping[str, Any]) -> ScenarioError:
+    """An error of a program's flow, with the names that the user has written."""
+    if PROGRAM not in tables:
+        return error
+    before = len(tables.get("flow", ()))
+
+    def own(match: re.Match[str]) -> str:
+        position = int(match[1]) - before
+        return match[0] if position < 0 else f"{PROGRAM}[{position}]"
+
+    path, message = _FLOW.sub(own, error.path), _FLOW.sub(own, error.message)
+    if path.startswith(PROGRAM) and message.startswith("not a field of flow"):
+        message = f"not a field of {PROGRAM}; {hint(path.rpartition('.')[2], (*_OWN_FIELDS, *_SHARED_FIELDS))}"
+    return ScenarioError(message, path=path, source=error.source)
 
 
 def anchored(program: dict[str, Any], folder: Path) -> None:

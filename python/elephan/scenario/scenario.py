@@ -58,11 +58,11 @@ class Scenario(ScenarioTable):
         try:
             super().__init__(**named.expand(tables))
         except ValidationError as error:
-            raise named.in_user_fields(_first_problem(error), tables) from None
+            raise _in_user_fields(_first_problem(error), tables) from None
         try:
             check_scenario(self, self.graph)
         except ScenarioError as error:
-            raise named.in_user_fields(error, tables) from None
+            raise _in_user_fields(error, tables) from None
 
     @classmethod
     def for_engine(cls, tables: Mapping[str, Any]) -> Scenario:
@@ -399,6 +399,10 @@ def _dumbbell_fields(more: Mapping[str, Any]) -> frozenset[str]:
             known = (own | whole | {"flows", "starts"}) - set(instead)
             raise ScenarioError(f"not a field of a dumbbell; {hint(name, known)}", path=name, source="dumbbell")
     return own
+
+
+def _in_user_fields(error: ScenarioError, tables: Mapping[str, Any]) -> ScenarioError:
+    return commands.in_user_fields(named.in_user_fields(error, tables), tables)
 
 
 def _anchor(raw: dict[str, Any], folder: FilePath) -> None:
