@@ -209,3 +209,10 @@ def test_the_front_page_has_agreement_speed_and_papers(folder: Path, tmp_path: P
     text = front.read_text(encoding="utf-8")
     assert '<th scope="row">katto2008</th><td class="num">107</td>' in text
     assert re.search(r'<th scope="row">cubic</th><td class="num">\d+ of \d+</td><td>\d+ same, \d+ open', text)
+
+
+def test_the_front_page_says_what_was_not_run(folder: Path, tmp_path: Path) -> None:
+    text = site.write(Board.read(folder), tmp_path, site.Around()).read_text(encoding="utf-8")
+    assert "rfc9743 (not run)" in text
+    assert re.search(r"\d+ cells are <em>not run</em>", text)
+    assert "not on this board: rfc7928" in text

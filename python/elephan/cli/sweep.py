@@ -318,14 +318,19 @@ def _ids_without_seeds(done: Sweep[Any], keys: Sequence[str]) -> dict[tuple[str,
 
 
 def _goodputs(summary: Mapping[str, Any]) -> Iterator[str]:
-    """The goodput of each flow, or the median of each group of many flows."""
+    """The goodput of each flow, or the median of each group of many flows; with its name if there are several."""
     from elephan.runs.crowds import MEDIAN, QUANTILES
     from elephan.runs.result import flow_rows
 
-    for row in flow_rows(summary, {"goodput": "goodput_mbps"})[1]:
-        if row.get("quantile") in (None, QUANTILES[MEDIAN]):
-            of_several = f" (median of {row['flows']:,})" if row.get("quantile") is not None else ""
-            yield common.show_cell(row["goodput_mbps"]) + of_several
+    rows = [
+        row
+        for row in flow_rows(summary, {"flow": "name", "goodput": "goodput_mbps"})[1]
+        if row.get("quantile") in (None, QUANTILES[MEDIAN])
+    ]
+    for row in rows:
+        of_several = f" (median of {row['flows']:,})" if row.get("quantile") is not None else ""
+        name = f"{row['name']} " if len(rows) > 1 else ""
+        yield f"{name}{common.show_cell(row['goodput_mbps'])}{of_several}"
 
 
 def print_sweep(keys: Sequence[str], points: Sequence[Mapping[str, Any]], done: Sequence[Run]) -> None:
@@ -336,7 +341,7 @@ def print_sweep(keys: Sequence[str], points: Sequence[Mapping[str, Any]], done: 
     for point, run in zip(points, done, strict=True):
         summary = run.summary()
         link: dict[str, Any] = max(summary["links"], key=lambda row: row["utilization"], default={})
-        goodputs = " ".join(_goodputs(summary))
+        goodputs = ", ".join(_goodputs(summary))
         rows.append(
             [
                 *(str(point[key]) for key in keys),

@@ -35,9 +35,14 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}"))
 
 
+def included() -> list[Suite]:
+    """The included suites, without the checks that need scenarios."""
+    return [read(FOLDER / name / FILE) for name in names()]
+
+
 def listing() -> list[dict[str, Any]]:
     """Suites for ``elephan list``."""
-    found = [read(FOLDER / name / FILE).table for name in names()]
+    found = [one.table for one in included()]
     return [{"name": t.id, "kind": "suite", "title": t.title, "source": t.citation, "parameters": []} for t in found]
 
 
