@@ -5,64 +5,9 @@ use std::sync::Arc;
 use super::flow::FlowSpec;
 use super::link::{LinkSpec, LossSpec};
 use super::queue::QueueSpec;
-use super::stack::{Detection, HostKind, ReceiverEcn, RecoveryRule, StackSpec};
+use super::stack::StackSpec;
 use super::{FORMAT, Measure, Resolution, Spec};
 use crate::time::Time;
-
-impl StackSpec {
-    /// Stack of current Linux, with 1,448 bytes of payload, SACK, RACK-TLP, PRR, delayed ACKs, and an initial window of
-    /// 10 segments.
-    #[must_use]
-    pub fn linux() -> Self {
-        let ms = Time::MILLISECOND.0;
-        Self {
-            payload_bytes: 1448,
-            header_bytes: 52,
-            ack_bytes: 52,
-            sack_block_bytes: 8,
-            initial_window: 10,
-            initial_ssthresh: None,
-            receive_window: None,
-            ack_every: 2,
-            delayed_ack_ps: 40 * ms,
-            // The value of the scenarios' Linux stack: a receiver's window grows by two segments for each segment that
-            // arrives.
-            quick_acks: 1080,
-            min_rto_ps: 200 * ms,
-            max_rto_ps: 120_000 * ms,
-            initial_rto_ps: 1000 * ms,
-            rto_granularity_ps: 200 * ms,
-            host: HostKind::Linux,
-            without: Vec::new(),
-            detection: Detection::Rack,
-            recovery: RecoveryRule::Prr,
-            limited_transmit: true,
-            dup_threshold: 3,
-            any_ack_restarts_timer: false,
-            time_one_segment: false,
-            undo: true,
-            max_burst: None,
-            ecn: false,
-            pacing: false,
-            host_ack_ps: 0,
-            host_scan_ps: 0,
-            hz: Some(250),
-            handshake: true,
-            tso: true,
-            reads_at_once: false,
-            send_buffer_bytes: None,
-            sack_option_bytes: None,
-            fast_open: false,
-            hide_losses: false,
-            hide_marks: false,
-            accurate_ecn: false,
-            accurate_ecn_option: false,
-            receiver_ecn: ReceiverEcn::Accurate,
-            acks_counted: 0,
-            phase: Time::ZERO,
-        }
-    }
-}
 
 impl LinkSpec {
     /// A link with a drop-tail queue of `buffer_packets`, or without a limit.
