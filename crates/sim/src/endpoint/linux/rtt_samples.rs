@@ -16,6 +16,16 @@ impl Sender {
         rtt + self.clock.rtt(packet.stamp, oldest)
     }
 
+    /// Time that an ACK echoes: the receiver takes that of the oldest segment that it acknowledges, `una` (RFC 7323
+    /// section 4.3). If `una` was sent again less than the smallest RTT ago, its original arrived, before the segment
+    /// that caused the ACK, and it had left at about the same time.
+    #[inline]
+    pub(in crate::endpoint) fn echoed_by(&self, packet: &Packet, una: u32) -> Time {
+        let can_have_arrived =
+            |&sent: &Time| sent <= packet.stamp || self.clock.rtt(packet.at, sent).seconds() >= self.rtt.smallest();
+        self.rack.sent(una).filter(can_have_arrived).unwrap_or(packet.stamp)
+    }
+
     /// Takes the RTT samples of an ACK that has SACK blocks, or that follows SACKs or losses. The smoothed RTT takes
     /// the lowest acknowledged segment, or else the lowest SACKed segment; all other estimates take the highest SACKed
     /// segment, or else the highest acknowledged segment. Retransmitted segments give no sample. If there is no sample,
@@ -34,9 +44,7 @@ impl Sender {
         }
         let rtt = self.note_rtt(packet);
         let (una, advances) = (report.una, packet.segment() > report.una);
-        // The receiver echoes the timestamp of the oldest segment that it acknowledges (RFC 7323 section 4.3).
-        let oldest = self.rack.sent(una).filter(|_| report.newest != una && advances);
-        let echoed = oldest.unwrap_or(packet.stamp);
+        let echoed = if report.newest != una && advances { self.echoed_by(packet, una) } else { packet.stamp };
         self.note_all_delivered((report.newest, rtt), (packet, echoed), parts);
         let Parts { acknowledged, sacked } = parts;
         let clear = acknowledged.originals.filter(|_| acknowledged.resent.is_none());
@@ -108,5 +116,24 @@ impl Sender {
         let resent = (first..=last).chain(resent_sacked.iter().copied()).map(|segment| (segment, true));
         let originals = [acknowledged.originals, sacked.originals].into_iter().flatten().map(|(_, last)| (last, false));
         originals.chain(resent).filter_map(|(segment, is_resent)| Some((self.rack.sent(segment)?, segment, is_resent)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::endpoint::bench::{Bench, us};
+    use crate::endpoint::boundary::Endpoint;
+
+    #[test]
+    fn an_original_that_arrives_after_its_retransmission_is_measured_from_its_own_time() {
+        let mut bench = Bench::start_reno(30, 10_000);
+        while !bench.retransmitted().contains(&0) {
+            bench.sender.on_timer(&mut bench.wire);
+        }
+        let again = bench.wire.sent.last().expect("the retransmission").stamp;
+        let at_us = again.0 / us(1).0 + 5000;
+        bench.arrive(2, 1, None, at_us);
+        let (smallest, since_start) = (bench.sender.rtt.smallest_of_data(), at_us as f64 / 1e6);
+        assert!((smallest - since_start).abs() < 1.1e-3, "{smallest} s instead of {since_start} s");
     }
 }

@@ -360,7 +360,7 @@ impl Sender {
     #[inline(always)]
     fn measure(&mut self, packet: &Packet, report: &Report) -> (u32, Option<f64>, f64) {
         if self.needs.one_way_delay && packet.segment() > report.una {
-            self.echoed = self.rack.sent(report.una).unwrap_or(packet.stamp);
+            self.echoed = self.echoed_by(packet, report.una);
         }
         if let Some(parts) = self.parts.take() {
             let (sample, min_rtt) = self.measure_rtt_of_parts(packet, *report, parts);
