@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from elephan import suites
+from elephan import metrics, suites
 from elephan.design import keeping, searching, space
 from elephan.design.goals import goal
 from elephan.design.proposals import OPTIMIZERS, optimizer
 from elephan.design.searching import Judge, Search, search
 from elephan.design.shrinking import shrunk
 from elephan.design.space import Point
+from elephan.runs import Store, run
 from elephan.scenario import Scenario, ScenarioError
 
 CALM = tuple(f"{factor}=none" for factor in ("loss", "outage", "slower", "route", "pulses"))
@@ -64,6 +65,31 @@ def test_the_advantage_of_a_late_starting_fast_flow_is_found() -> None:
     assert result.found is not None
     assert 1.5 <= result.found.value < 2.0
     assert "late" in space.factors_of(result.found.point)
+
+
+def test_a_path_that_was_shorter_for_a_time_has_its_own_delay_afterwards() -> None:
+    point = {"rate": 10.0, "rtt": 40.0, "buffer": 1.0, "dip.size": 5.0, "dip.at": 2.0, "dip.length": 100.0}
+    base = space.base(("cubic", "cubic"), {}, 30.0, pulses=False)
+    steps = base.replace(space.row(point)).form.links[0].impairments
+    assert steps is not None
+    assert [(step.at_ps, step.delay_ps) for step in steps.delay_steps] == [
+        (2 * 10**12, 10 * 10**9), (2_100 * 10**9, 15 * 10**9)
+    ]  # fmt: skip
+
+
+def test_a_stall_of_bbr_is_found_where_cubic_has_none(tmp_path: Path) -> None:
+    """A route that becomes longer, while the connection's smallest RTT is that of the shorter one."""
+    result = search("bbr:linux", "stall", against="cubic", most_runs=2000)
+    assert result.found is not None
+    assert [flow.name for flow in result.found.scenario.flow] == ["first"]
+    assert space.factors_of(result.found.point) == ["route"]
+    assert result.found.point["route.at"] <= 5
+    assert result.found.baseline is not None
+    assert result.found.baseline < 0.5
+    late = result.found.scenario.replace({"flow[0].start": f"{result.found.point['route.at'] + 1:g} s"})
+    assert metrics.goodput_mbps(run(late, store=Store(tmp_path)))["first"] > 0.8 * result.found.point["rate"], (
+        "it never knew the shorter route"
+    )
 
 
 def test_pulses_leave_most_of_the_smallest_rate() -> None:
@@ -155,10 +181,10 @@ def test_what_is_found_becomes_a_criterion(found: Search, tmp_path: Path) -> Non
 
 def test_every_goal_becomes_a_criterion(found: Search, tmp_path: Path) -> None:
     assert found.found is not None
-    for name in ("harm", "starvation", "delay"):
+    for name in ("harm", "starvation", "delay", "stall"):
         other = Search("reno", goal(name), found.space, "cma", 1, found.found)
         keeping.add_to_suite(other, tmp_path / "mine")
-    assert len(suites.load(tmp_path / "mine").table.criterion) == 3
+    assert len(suites.load(tmp_path / "mine").table.criterion) == 4
 
 
 def test_a_search_against_another_algorithm_leaves_out_its_failures() -> None:

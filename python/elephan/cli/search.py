@@ -21,7 +21,11 @@ _OPTIONS = {name: f"--{name}" for name in ("for", "over", "against", "limit", "b
 @click.command("search")
 @click.argument("algorithm", metavar="ALG")
 @click.option(
-    "--for", "purpose", required=True, metavar="WHAT", help="harm, starvation, late-start, underuse, delay or collapse."
+    "--for",
+    "purpose",
+    required=True,
+    metavar="WHAT",
+    help="harm, starvation, late-start, underuse, stall, delay or collapse.",
 )
 @click.option(
     "--over", multiple=True, metavar="NAME=LOW..HIGH",

@@ -36,6 +36,10 @@ def _underuse(row: Row, point: Point, baseline: Row | None) -> float:
     return max(1e-6, 1 - (_goodput(row, FIRST) + _goodput(row, SECOND)) / left)
 
 
+def _stall(row: Row, point: Point, baseline: Row | None) -> float:
+    return max(1e-6, 1 - _goodput(row, FIRST) / capacity_mbps(point))
+
+
 def _delay(row: Row, point: Point, baseline: Row | None) -> float:
     return max(1e-6, (row.get("mean_queue_delay_ms") or 0.0) / point["rtt"])
 
@@ -61,7 +65,10 @@ class Goal:
         reason: reason of the limit.
         text: the number in words.
         beside: true if the second flow is the baseline's, not of the algorithm's own kind.
+        alone: true if there is no second flow.
+        over: ranges that differ from those of the space.
         without: factors that are left out, since they reach the number without the algorithm.
+        events_until: fraction of a run after which its path does not change; the second half is measured.
     """
 
     name: str
@@ -70,7 +77,10 @@ class Goal:
     reason: str
     text: str
     beside: bool = False
+    alone: bool = False
+    over: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    events_until: float = 0.5
 
     def severity(self, value: float) -> float:
         """Logarithm of the number relative to its limit: a failure is at least 0."""
@@ -96,6 +106,11 @@ GOALS = {
         Goal(
             "underuse", _underuse, 0.5, "half of the capacity stays unused",
             "fraction of the capacity that two flows of its kind leave unused",
+        ),
+        Goal(
+            "stall", _stall, 0.8, "a fifth of the capacity or less is used, 10 s after the last change of the path",
+            "fraction of the capacity that a flow leaves unused after the path has changed", alone=True,
+            over=("rtt=1..200",), without=("loss", "late", "far", "jitter", "pulses"), events_until=1 / 6,
         ),
         Goal(
             "delay", _delay, 2.0, "packets wait for two base RTTs on average",

@@ -102,6 +102,10 @@ def _criterion(result: Search, name: str) -> dict[str, Any]:
             "metric": "sum_goodput_mbps", "flows": [FIRST, SECOND], "relation": ">=",
             "limit": float(f"{(1 - limit) * capacity_mbps(point):.4g}"),
         },
+        "stall": {
+            "metric": "goodput_mbps", "flows": [FIRST], "relation": ">=",
+            "limit": float(f"{(1 - limit) * capacity_mbps(point):.4g}"),
+        },
         "delay": {"metric": "mean_queue_delay_ms", "relation": "<=", "limit": limit * point["rtt"]},
         "collapse": {"metric": "loss_rate", "relation": "<=", "limit": limit},
     }  # fmt: skip

@@ -148,9 +148,9 @@ class Judge:
 
     def base(self, algorithm: str, *, pulses: bool) -> Scenario:
         """The scenario of an algorithm before a point changes its fields."""
-        second = BASELINE if self.goal.beside else algorithm
+        others = () if self.goal.alone else (BASELINE if self.goal.beside else algorithm,)
         parameters = self.parameters if algorithm == self.algorithm else {}
-        return spaces.base((algorithm, second), parameters, self.space.duration_s, pulses=pulses)
+        return spaces.base((algorithm, *others), parameters, self.space.duration_s, pulses=pulses)
 
     def scenario(self, point: Point, seed: int = 1) -> Scenario:
         """The scenario of a point."""
@@ -209,7 +209,7 @@ def search(
 
     Args:
         algorithm: name of a built-in algorithm, or a file and a class.
-        purpose: harm, starvation, late-start, underuse, delay or collapse.
+        purpose: harm, starvation, late-start, underuse, stall, delay or collapse.
         over: ranges of the space, ``"rate=10..50"``, or ``"loss=none"``.
         parameters: parameters of the algorithm.
         against: an algorithm that must not fail in the same way at the same point.
@@ -226,7 +226,7 @@ def search(
         ScenarioError: an argument is wrong.
     """
     wanted = goal(purpose, limit)
-    space = spaces.space(over, duration_s).without(wanted.without)
+    space = spaces.space((*wanted.over, *over), duration_s, wanted.events_until).without(wanted.without)
     judge = Judge(algorithm, wanted, space, parameters, jobs)
     result = Search(own.label(judge.algorithm), wanted, space, by, seed)
     if against is not None and against.partition(":")[0] not in algorithms():

@@ -133,8 +133,13 @@ class Space:
         return f"{', '.join(shown)}; {factors}; runs of {self.duration_s:g} s"
 
 
-def space(over: Sequence[str] = (), duration_s: float = 30.0) -> Space:
+def space(over: Sequence[str] = (), duration_s: float = 30.0, events_until: float = 0.5) -> Space:
     """The space of some options ``NAME=LOW..HIGH``, ``NAME=VALUE`` or ``FACTOR=none``.
+
+    Args:
+        over: the options.
+        duration_s: simulated time of a run.
+        events_until: fraction of the run after which nothing changes.
 
     Raises:
         ScenarioError: an option names no dimension, or its range is empty.
@@ -153,7 +158,7 @@ def space(over: Sequence[str] = (), duration_s: float = 30.0) -> Space:
         if name not in found:
             raise ScenarioError(f"'{name}' is not a dimension; {hint(name, list(found))}", source="over")
         found[name] = _ranged(found[name], text, value)
-    latest = duration_s / 2
+    latest = duration_s * events_until
     kept = (replace(d, high=min(d.high, latest)) if d.unit == "s" else d for d in found.values())
     return Space(tuple(kept), duration_s)
 
@@ -170,13 +175,13 @@ def _ranged(dimension: Dimension, text: str, value: str) -> Dimension:
     return replace(dimension, low=ends[0], high=ends[1])
 
 
-def base(algorithms: tuple[str, str], parameters: Mapping[str, Any], duration_s: float, *, pulses: bool) -> Scenario:
-    """The scenario whose fields the rows of points change; ``algorithms`` are those of its two flows."""
+def base(algorithms: Sequence[str], parameters: Mapping[str, Any], duration_s: float, *, pulses: bool) -> Scenario:
+    """The scenario whose fields the rows of points change; ``algorithms`` are those of its flows, one or two."""
     links = [{"name": "first-access", "from": "a", "to": "m"}, {"name": "second-access", "from": "b", "to": "m"}]
     flows: list[dict[str, Any]] = [
         {"name": name, "algorithm": algorithm, "path": [f"{name}-access", "bottleneck"]}
         | ({"parameters": dict(parameters)} if algorithm == algorithms[0] and parameters else {})
-        for name, algorithm in zip((FIRST, SECOND), algorithms, strict=True)
+        for name, algorithm in zip((FIRST, SECOND), algorithms, strict=False)
     ]
     if pulses:
         flows.append({"name": PULSES, "datagrams": {"rate": "1 Mbit/s"}, "path": ["bottleneck"]})
@@ -210,7 +215,8 @@ def row(point: Point) -> dict[str, Any]:
     if "dip.size" in point:
         size, at = point["dip.size"], point["dip.at"]
         end = at + point["dip.length"] / 1e3
-        steps = [{"at": f"{at:g} s", "change": f"-{size:g} ms"}, {"at": f"{end:g} s", "change": f"{size:g} ms"}]
+        # A change is relative to the link's own delay, so the second one ends the first.
+        steps = [{"at": f"{at:g} s", "change": f"-{size:g} ms"}, {"at": f"{end:g} s", "change": "0 ms"}]
         found["link[0].delay_steps"] = steps
     if "route.longer" in point:
         found["link[2].delay_steps"] = [{"at": f"{point['route.at']:g} s", "change": f"{point['route.longer']:g} ms"}]
