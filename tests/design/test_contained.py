@@ -65,6 +65,20 @@ def test_a_misbehaving_candidate_ends_with_its_reason(tmp_path: Path, step: str,
     assert not Path("/tmp/left").exists()
 
 
+def test_criteria_are_judged_in_restricted_processes(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(BODY.format(step="pass"), encoding="utf-8")
+    found = contained.judge(f"{file}:Mine", {}, [["collapse-silence"]], wall_s=60.0)
+    assert [(one.id, one.verdict) for one in found.criteria] == [("collapse-silence", "pass")]
+
+
+def test_a_failure_in_a_criterion_has_its_reason(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(BODY.format(step="self.window = float('nan')"), encoding="utf-8")
+    with pytest.raises(ContainedError, match="window is NaN"):
+        contained.judge(f"{file}:Mine", {}, [["delay-step"]], wall_s=60.0)
+
+
 def test_an_endless_loop_ends_at_the_limit(tmp_path: Path) -> None:
     assert failure(tmp_path, "while True: pass", wall_s=3.0) == (
         "it took more than 3 s, in its runs; each callback must end soon"

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from elephan.design import objective, score
+from elephan.design import criteria, objective, score
+from elephan.design.candidates import Candidate
+from elephan.design.criteria import Criterion
 from elephan.scenario import ScenarioError
 
 RENO = """
@@ -101,6 +103,44 @@ def test_a_failure_has_the_worst_score_and_its_reason(tmp_path: Path, change: di
     found = score(candidate(tmp_path, **change), seeds=1)
     assert found.combined_score == objective.WORST
     assert reason in found.failures[0]["reason"]
+
+
+def of_suite(**verdicts: str) -> list[Criterion]:
+    forces = {"collapse": "must", "use": "should"}
+    return [Criterion(name, "5.1", forces[name], verdict, "said so") for name, verdict in verdicts.items()]
+
+
+def test_the_stage_suite_adds_the_verdicts_of_its_criteria(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Candidate, "judge", lambda *_, **__: of_suite(collapse="pass", use="concern"))
+    found = score("cubic", stage="suite", seeds=1, paths=1)
+    assert not found.failures
+    assert found.parts["criteria_met"] == 0.5
+    assert [row["id"] for row in found.artifacts["criteria"]] == ["use"]
+
+
+def test_a_must_of_the_suite_that_is_not_met_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Candidate, "judge", lambda *_, **__: of_suite(collapse="fail", use="fail"))
+    found = score("cubic", stage="suite", seeds=1, paths=1)
+    assert found.combined_score == objective.WORST
+    assert found.failures == [{"stage": "suite", "reason": "collapse (section 5.1, a must): said so"}]
+    assert "held_out" in found.parts
+
+
+def test_a_share_of_the_suite_is_judged_as_evaluate_judges_it() -> None:
+    from elephan.suites import evaluate
+
+    (there,) = evaluate(["reno"], criteria.SUITE, only=["collapse-silence"], quick=True)
+    (here,) = criteria.judge_here("reno", {}, ["collapse-silence"])
+    assert (here.id, here.verdict, here.why) == ("collapse-silence", there.outcomes[0].verdict, there.outcomes[0].why)
+
+
+def test_the_shares_have_every_criterion_once() -> None:
+    from elephan import suites
+
+    names = sorted(row.id for row in suites.load(criteria.SUITE).table.criterion)
+    first, second = criteria.shares(2)
+    assert sorted([*first, *second]) == names
+    assert abs(len(first) - len(second)) < len(names) / 2
 
 
 def test_a_file_without_an_algorithm_is_a_failure(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ _OPTIONS = {"stage": "--stage", "prefer": "--prefer"}
 @click.argument("candidate", metavar="CANDIDATE")
 @click.option(
     "--stage", default="quick", show_default=True, metavar="STAGE",
-    help="The last stage: loads, quick, or full with held-out paths.",
+    help="The last stage: loads, quick, full with held-out paths, or suite with the criteria of RFC 9743.",
 )  # fmt: skip
 @click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Change a parameter of the candidate.")
 @click.option(
@@ -90,6 +90,8 @@ def _print(found: Score) -> None:
     common.print_table("", ["component", "value"], rows)
     for row in found.artifacts["worst_paths"]:
         common.say(f"worst: {row['value']:+.3f} on {row['path']}")
+    for row in found.artifacts.get("criteria", ()):
+        common.say(f"{row['force']} {row['id']}, {row['verdict'].replace('_', ' ')}: {row['why']}")
     weak = [name for name, limit in found.artifacts["contained"].items() if limit == "not restricted"]
     if weak:
         where = "a guest" if found.candidate.endswith(".c") else "this host"

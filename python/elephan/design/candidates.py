@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elephan.design import contained, reviewed, reviewed_rust, trials
+from elephan.design import contained, criteria, reviewed, reviewed_rust, trials
+from elephan.design.criteria import Criterion
 from elephan.design.trials import Measured, Parameters, Trial, TrialError
+from elephan.runs import SweepError
 from elephan.runs.provenance import cores
 from elephan.scenario import ScenarioError, own, reading, rust_files
 from elephan.scenario.catalog import algorithms
@@ -74,6 +76,24 @@ class Candidate:
             raise CandidateError(str(error)) from None
         self.limits, self.output = found.limits, found.output
         return found.measured
+
+    def judge(self, *, jobs: int | None, wall_s: float) -> list[Criterion]:
+        """Judge the criteria of the suite.
+
+        Raises:
+            CandidateError: the candidate failed.
+        """
+        if self.in_c or not self.in_file:
+            try:
+                return criteria.judge(self.spec, self.parameters, on="linux" if self.in_c else "sim", jobs=jobs)
+            except SweepError as error:
+                raise CandidateError(str(error.failures[0].error)) from None
+        shares = criteria.shares(jobs or cores())
+        try:
+            found = contained.judge(self.spec, self.parameters, shares, wall_s=wall_s, modules=self.modules)
+        except contained.ContainedError as error:
+            raise CandidateError(str(error)) from None
+        return found.criteria
 
 
 def candidate(name: str, parameters: Parameters | None = None) -> Candidate:

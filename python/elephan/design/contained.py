@@ -1,4 +1,4 @@
-"""Trials of a stranger's algorithm, in restricted processes of their own.
+"""Trials and criteria of a stranger's algorithm, in restricted processes of their own.
 
 Each core has one process with its share of the trials; an algorithm in Rust has one process, with a thread for each
 core. A process is ended at its limits and with this one, together with whatever it may have started.
@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from elephan.design.criteria import Criterion
 from elephan.design.trials import Measured, Parameters, Trial
 from elephan.scenario import rust_files
 
@@ -40,21 +41,40 @@ class Outcome:
 
     Attributes:
         measured: numbers of the trials.
+        criteria: verdicts of the criteria.
         limits: restrictions that held, by name.
         output: end of what the candidate printed.
     """
 
     measured: dict[Trial, Measured] = field(default_factory=dict)
+    criteria: list[Criterion] = field(default_factory=list)
     limits: dict[str, str] = field(default_factory=dict)
     output: str = ""
 
 
+@dataclass(frozen=True)
+class _Share:
+    """Work of one process: groups of trials, then criteria by their names."""
+
+    groups: list[list[Trial]]
+    criteria: list[str] = field(default_factory=list)
+
+    @property
+    def answers(self) -> int:
+        """Number of its answers."""
+        return len(self.groups) + bool(self.criteria)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields of the request."""
+        return {"groups": [[asdict(trial) for trial in group] for group in self.groups], "criteria": self.criteria}
+
+
 @dataclass
 class _Process:
-    """A process with its share of the trials, and the answers that are still incomplete."""
+    """A process with its share, and the answers that are still incomplete."""
 
     child: subprocess.Popen[bytes]
-    groups: list[list[Trial]]
+    share: _Share
     errors: IO[bytes]
     text: bytes = b""
     loaded: bool = False
@@ -82,10 +102,31 @@ def run(
         ContainedError: the candidate failed.
         OSError: the file cannot be read.
     """
-    outcome = Outcome()
     threads, jobs = (jobs, 1) if rust_files.names(spec) else (1, jobs)
-    shares = [[list(group[i::jobs]) for group in groups] for i in range(jobs)]
-    shares = [share for share in shares if any(share)] or shares[:1]
+    shares = [_Share([list(group[i::jobs]) for group in groups]) for i in range(jobs)]
+    shares = [share for share in shares if any(share.groups)] or shares[:1]
+    return _run(spec, parameters, shares, threads, wall_s, modules, memory_bytes)
+
+
+def judge(
+    spec: str, parameters: Parameters, shares: Sequence[Sequence[str]], *, wall_s: float,
+    modules: Sequence[str] = (), memory_bytes: int = MEMORY_BYTES,
+) -> Outcome:  # fmt: skip
+    """Judge criteria of an algorithm in a file, each share in a process; the other arguments are those of :func:`run`.
+
+    Raises:
+        ContainedError: the candidate failed.
+        OSError: the file cannot be read.
+    """
+    wanted = [_Share([], list(names)) for names in shares]
+    return _run(spec, parameters, wanted, 1, wall_s, modules, memory_bytes)
+
+
+def _run(
+    spec: str, parameters: Parameters, shares: Sequence[_Share], threads: int, wall_s: float, modules: Sequence[str],
+    memory_bytes: int,
+) -> Outcome:  # fmt: skip
+    outcome = Outcome()
     path, colon, name = (spec, "", "") if rust_files.names(spec) else spec.rpartition(":")
     with tempfile.TemporaryDirectory(prefix="elephan-candidate-") as folder:
         # Two copies are two modules, so two flows of the candidate share no state.
@@ -119,14 +160,13 @@ def _as_named(message: str, copies: Sequence[Path], path: str) -> str:
 
 
 @contextmanager
-def _processes(request: dict[str, Any], shares: Sequence[list[list[Trial]]]) -> Iterator[list[_Process]]:
+def _processes(request: dict[str, Any], shares: Sequence[_Share]) -> Iterator[list[_Process]]:
     with ExitStack() as open_files:
         found: list[_Process] = []
         try:
             for share in shares:
                 errors, stated = (open_files.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-                groups = [[asdict(trial) for trial in group] for group in share]
-                stated.write(json.dumps(request | {"groups": groups}).encode())
+                stated.write(json.dumps(request | share.to_json()).encode())
                 stated.seek(0)
                 child = subprocess.Popen(
                     [sys.executable, "-m", "elephan.design.worker"], stdin=stated, stdout=subprocess.PIPE,
@@ -192,8 +232,14 @@ def _take(process: _Process, answer: dict[str, Any], outcome: Outcome) -> None:
         outcome.limits = {str(name): str(limit) for name, limit in answer["limits"].items()}
     elif "loaded" in answer:
         process.loaded = True
+    elif "criteria" in answer:
+        found = [Criterion(**row) for row in answer["criteria"]]
+        if [one.id for one in found] != process.share.criteria:
+            raise ValueError("other criteria")
+        outcome.criteria += found
+        process.done += 1
     else:
-        for trial, row in zip(process.groups[process.done], answer["measured"], strict=True):
+        for trial, row in zip(process.share.groups[process.done], answer["measured"], strict=True):
             numbers = Measured(*(float(row[name]) for name in ("own_mbps", "other_mbps", "queue_ms")))
             # The text, since a number that is missing is not equal to itself.
             if repr(outcome.measured.setdefault(trial, numbers)) != repr(numbers):
@@ -206,7 +252,7 @@ def _take(process: _Process, answer: dict[str, Any], outcome: Outcome) -> None:
 
 def _check_complete(process: _Process) -> None:
     """Say why a process ended before its trials did."""
-    if process.done == len(process.groups):
+    if process.done == process.share.answers:
         return
     ended = os.waitid(os.P_PID, process.child.pid, os.WEXITED | os.WNOWAIT)
     assert ended is not None

@@ -5,6 +5,7 @@
 | loads | the text is reviewed, the class is loaded and an object is made |
 | quick | one run of each situation, twice, and then the training paths with all seeds |
 | full | the training paths for longer, and as many held-out paths |
+| suite | the criteria of RFC 9743, by a quick evaluation; each *must* has to be met |
 
 A failure of any kind has the worst score, and a reason on which the author can act.
 """
@@ -18,7 +19,7 @@ from statistics import fmean
 from typing import Any
 
 from elephan.comparison.preferences import BALANCED, Preference, preference
-from elephan.design import objective, places, trials
+from elephan.design import criteria, objective, places, trials
 from elephan.design.candidates import Candidate, CandidateError, candidate
 from elephan.design.objective import TERMS, WORST, Results, Terms
 from elephan.design.places import Place
@@ -26,9 +27,9 @@ from elephan.design.trials import BASELINE, SITUATIONS, Parameters, Trial
 from elephan.scenario import ScenarioError
 from elephan.scenario.words import hint
 
-LOADS, QUICK, FULL = "loads", "quick", "full"
-STAGES = (LOADS, QUICK, FULL)
-_WALL_S = {LOADS: 10.0, QUICK: 60.0, FULL: 600.0}
+LOADS, QUICK, FULL, SUITE = "loads", "quick", "full", "suite"
+STAGES = (LOADS, QUICK, FULL, SUITE)
+_WALL_S = {LOADS: 10.0, QUICK: 60.0, FULL: 600.0, SUITE: 1.5 * criteria.BUDGET_S}
 """Wall time after which a contained candidate is ended."""
 _SHOWN = 3
 _C_PATHS = 6
@@ -52,7 +53,7 @@ class Score:
         candidate: what was judged.
         stage: the last stage.
         combined_score: the objective; CUBIC has 0, and :data:`~elephan.design.objective.WORST` is a failure.
-        parts: terms and components of the objective by name; empty after a failure.
+        parts: terms and components of the objective by name; of the stages before the one that failed.
         failures: the stage and the reason of each failure.
         artifacts: what helps an author: the worst paths, the restrictions, what the candidate printed.
     """
@@ -92,7 +93,7 @@ def score(
     Args:
         name: a built-in algorithm, a file with a class, ``mine.py:Mine``, whose class may be left out if there is one,
             ``mine.rs``, a crate's folder, or ``tcp_mine.c``.
-        stage: ``"loads"``, ``"quick"`` or ``"full"``, which includes those before.
+        stage: ``"loads"``, ``"quick"``, ``"full"`` or ``"suite"``, which includes the full score.
         parameters: parameters of the algorithm.
         prefer: weights of the objective, as in a comparison.
         seeds: replicates on each path.
@@ -110,15 +111,21 @@ def score(
         raise ScenarioError(f"'{prefer}' needs background transfers, which the paths do not have", source="prefer")
     begun = time.monotonic()
     found: Candidate | None = None
+    reached = LOADS
     try:
         found = candidate(name, parameters)
+        reached = FULL if stage == SUITE else stage
         chosen_paths = _Paths(paths or (_C_PATHS if found.in_c else places.PATHS), seeds, held_out_seed)
-        parts, artifacts = _judged(found, stage, chosen, chosen_paths, jobs)
+        parts, artifacts = _judged(found, reached, chosen, chosen_paths, jobs)
         failures: list[dict[str, str]] = []
         combined = parts.pop("combined")
+        if stage == SUITE:
+            reached = SUITE
+            failures = _by_suite(found, parts, artifacts, jobs)
+            combined = WORST if failures else combined
     except CandidateError as error:
         combined, parts, artifacts = WORST, {}, {}
-        failures = [{"stage": LOADS if found is None else stage, "reason": str(error)}]
+        failures = [{"stage": reached, "reason": str(error)}]
     artifacts |= {
         "baseline": BASELINE,
         "objective": chosen.text,
@@ -163,6 +170,28 @@ def _judged(
         # The smaller of the two: what is fitted to the training paths gains nothing by it.
         parts["combined"] = min(parts["combined"], parts["held_out"])
     return parts, {"worst_paths": _worst(paths, values), "runs": len(measured), "paths": len(values)}
+
+
+def _by_suite(
+    found: Candidate, parts: dict[str, float], artifacts: dict[str, Any], jobs: int | None
+) -> list[dict[str, str]]:
+    """Add the verdicts of the suite to the parts and the artifacts. Returns each *must* that is not met.
+
+    Raises:
+        CandidateError: the candidate failed.
+    """
+    rows = found.judge(jobs=jobs, wall_s=_WALL_S[SUITE])
+    judged = [row for row in rows if row.is_judged]
+    parts["criteria_met"] = sum(row.is_met for row in judged) / len(judged) if judged else 0.0
+    artifacts["suite"] = criteria.SUITE
+    artifacts["criteria"] = [
+        {"id": row.id, "section": row.section, "force": row.force, "verdict": row.verdict, "why": row.why}
+        for row in rows if not row.is_met
+    ]  # fmt: skip
+    return [
+        {"stage": SUITE, "reason": f"{row.id} (section {row.section}, a must): {row.why}"}
+        for row in rows if row.is_failure
+    ]  # fmt: skip
 
 
 _known: dict[bool, Results] = {}

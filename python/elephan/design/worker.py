@@ -1,7 +1,8 @@
 """A process that runs trials of a candidate: ``python -m elephan.design.worker``.
 
 It reads one request from stdin, restricts itself, loads the candidate, and answers with one JSON document for each
-group of trials, on the descriptor that was its stdout. What the candidate prints goes to stderr.
+group of trials, and one for all criteria, on the descriptor that was its stdout. What the candidate prints goes to
+stderr.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+from elephan.algorithm import AlgorithmError
 from elephan.design import sandbox, trials
 from elephan.design.places import Place
 from elephan.design.trials import Trial, TrialError
 from elephan.scenario import ScenarioError, own
+
+_CRITERIA = "elephan.design.criteria"
+"""Imported if it is needed, since what judges takes a tenth of a second."""
 
 
 def main() -> None:
@@ -31,7 +36,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    for module in request["modules"]:
+    for module in [*request["modules"], *([_CRITERIA] if request["criteria"] else [])]:
         import_module(module)
 
     def answer(document: dict[str, Any]) -> None:
@@ -55,6 +60,17 @@ def main() -> None:
             answer({"failure": str(error)})
             return
         answer({"measured": [asdict(found[trial]) for trial in wanted]})
+    if request["criteria"]:
+        from elephan.design import criteria
+
+        try:
+            judged = criteria.judge_here(spec, request["parameters"], request["criteria"])
+        except (AlgorithmError, ScenarioError) as error:
+            answer({"failure": str(error)})
+            return
+        # In the order of the request; a suite has an order of its own.
+        by_name = {one.id: asdict(one) for one in judged}
+        answer({"criteria": [by_name[name] for name in request["criteria"]]})
 
 
 def _installed() -> list[str]:

@@ -1,0 +1,131 @@
+"""The last stage of a score: the criteria of a suite, judged from a quick evaluation.
+
+A stranger's code is judged in its restricted processes, which write no files, so its runs have no store there.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from elephan import backends, suites
+from elephan.evaluation.bench import Bench, Progress
+from elephan.runs import Run, Store, execute
+from elephan.runs.work import takes_s
+from elephan.scenario import Scenario, own
+from elephan.suites.result import Outcome, outcomes
+from elephan.suites.schedule import Schedule
+from elephan.suites.suite import Subject
+
+SUITE = "rfc9743"
+BUDGET_S = 600.0
+"""Wall time for the runs. Cells that do not fit are omitted, and a criterion with an omitted cell does not pass."""
+_MUST, _FAIL, _PASS, _NOT_JUDGED = "must", "fail", "pass", "not_judged"
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion of the suite and its verdict.
+
+    Attributes:
+        id, section: its name, and the section of the document.
+        force: must, should or consider.
+        verdict: pass, concern, fail, not_settled or not_judged.
+        why: the reason.
+    """
+
+    id: str
+    section: str
+    force: str
+    verdict: str
+    why: str
+
+    @property
+    def is_failure(self) -> bool:
+        """True if a requirement that is a must is not met."""
+        return self.force == _MUST and self.verdict == _FAIL
+
+    @property
+    def is_met(self) -> bool:
+        """True if it passes."""
+        return self.verdict == _PASS
+
+    @property
+    def is_judged(self) -> bool:
+        """True if some run could say anything about it."""
+        return self.verdict != _NOT_JUDGED
+
+
+class _Here(Bench):
+    """Runs in this process, which are not saved."""
+
+    def make(
+        self, runs: Sequence[Scenario], each: Callable[[Run], None], until_s: float = math.inf,
+        progress: Progress | None = None,
+    ) -> bool:  # fmt: skip
+        """Make runs in order until a monotonic time. Returns False if not all were made."""
+        backend = backends.get(self.on)
+        for scenario in runs:
+            if time.monotonic() > until_s:
+                return False
+            each(execute.compute(backend, scenario, scenario.seed or 1))
+        return True
+
+
+def shares(count: int) -> list[list[str]]:
+    """The criteria in shares of about equal cost; those of one experiment have the same runs, so they stay together."""
+    suite = suites.load(SUITE)
+    together: dict[str, list[str]] = {}
+    for row in suite.table.criterion:
+        together.setdefault(row.experiment, []).append(row.id)
+    found: list[tuple[float, list[str]]] = [(0.0, []) for _ in range(min(count, len(together)))]
+    costs = {name: _cost_s(suite, name) for name in together}
+    for name in sorted(together, key=lambda each: -costs[each]):
+        spent, taken = min(found, key=lambda each: each[0])
+        found[found.index((spent, taken))] = (spent + costs[name], [*taken, *together[name]])
+    return [taken for _, taken in found]
+
+
+def _cost_s(suite: suites.Suite, experiment: str) -> float:
+    """Estimated cost of the runs of an experiment for an algorithm in Rust, s."""
+    subject = Subject("cubic", "cubic")
+    cells = suite.cells(experiment, quick=True)
+    return sum(takes_s(suite.scenario(experiment, cell, subject), "sim") for cell in cells)
+
+
+def judge_here(spec: str, parameters: Mapping[str, Any], only: Sequence[str]) -> list[Criterion]:
+    """Judge some criteria in this process.
+
+    Raises:
+        AlgorithmError: the algorithm failed.
+        ScenarioError: a parameter is wrong.
+    """
+    suite = suites.load(SUITE).part(only)
+    subject = Subject(own.label(spec), spec, tuple(sorted(parameters.items())))
+    bench = _Here("sim", 1, None, BUDGET_S)
+    found = Schedule(suite, [subject], None, True, bench, None, None).run()
+    return [_criterion(outcome) for outcome in outcomes(suite, found[subject.label])]
+
+
+def judge(spec: str, parameters: Mapping[str, Any], *, on: str, jobs: int | None) -> list[Criterion]:
+    """Judge all criteria by runs that are not contained.
+
+    Raises:
+        ScenarioError: the algorithm, a parameter or the backend is wrong.
+        SweepError: a run failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="elephan-score-") as folder:
+        (found,) = suites.evaluate(
+            [spec], SUITE, parameters=parameters, on=on, quick=True, budget=f"{BUDGET_S:g} s", jobs=jobs,
+            store=Store(folder),
+        )  # fmt: skip
+    return [_criterion(outcome) for outcome in found.outcomes]
+
+
+def _criterion(outcome: Outcome) -> Criterion:
+    row = outcome.criterion
+    return Criterion(row.id, row.section, row.force, outcome.verdict, outcome.why)
