@@ -46,7 +46,7 @@ def living(runs: Iterable[Form]) -> Living | None:
     The result is ``None`` if no form is suitable for a browser, or if the page was not built.
     """
     fitting = [{"label": label, "hash": key, "form": form} for label, key, form in runs if fits(form)]
-    if not fitting or not page.is_built():
+    if not fitting or not page.is_built() or not page.has("report.js"):
         return None
     data = {"runs": fitting, "algorithms": [entry["name"] for entry in page.plain_algorithms()], "template": template()}
     return Living(
