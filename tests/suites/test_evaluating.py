@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,9 @@ def test_files_for_other_programs(folder: Path, capsys: pytest.CaptureFixture[st
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     text = Path(files["--markdown"]).read_text()
     assert "| 2 | harm | fail |" in text
+    assert re.search(r"<summary>Evidence: \d+ runs</summary>", text)
+    assert re.search(r"- engine: \S+\n- backend: sim\n- seeds: 1, 2", text)
+    assert re.search(r"\| [0-9a-f]{16}-sim-s1 \|", text)
     page = (folder / "r" / "report.html").read_text()
     assert "Sections and algorithms" in page
     assert capsys.readouterr().out.count("\n") > 3

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from elephan.evaluation.wording import spoken
+from elephan.report.provenance import command
 from elephan.suites import programs
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.sides import sides
 from elephan.suites.words import paragraph, said_of
+from elephan.version import __version__
 
 
 def document(found: Evaluation, report: str | Path | None = None) -> dict[str, Any]:
@@ -43,7 +45,7 @@ def document(found: Evaluation, report: str | Path | None = None) -> dict[str, A
 
 def markdown(found: Sequence[Evaluation]) -> str:
     """Evaluations as Markdown: the differences between backends, then for each evaluation its paragraph, a line for
-    each section, with a baseline one for each criterion, and the commands of programs."""
+    each section, with a baseline one for each criterion, the commands of programs, and folded the evidence."""
     parts = [_plain(said_of(one)) for one in sides(found)]
     for one in found:
         beside = one.against
@@ -56,8 +58,23 @@ def markdown(found: Sequence[Evaluation]) -> str:
         ran = [f"- {_plain(name)}: {text}" for name, text in programs.told(one.programs)]
         notes = [f"*{note}*" for note in one.notes]
         title = f"## {one.name}: {one.suite.table.title}"
-        parts += [title, _plain(paragraph(one)), *tables, *(["\n".join(ran)] if ran else []), *notes]
+        parts += [title, _plain(paragraph(one)), *tables, *(["\n".join(ran)] if ran else []), *notes, *_evidence(one)]
     return "\n\n".join(parts) + "\n"
+
+
+def _evidence(one: Evaluation) -> Iterator[str]:
+    """The command, the versions and the runs, behind a fold."""
+    engines = dict.fromkeys(str(m.get("versions", {}).get("engine", "unknown")) for m in one.manifests)
+    seeds = sorted({int(m["seed"]) for m in one.manifests if "seed" in m})
+    yield f"<details><summary>Evidence: {len(one.manifests)} runs</summary>"
+    made = [
+        ("command", f"`{command()}`"), ("elephan", __version__), ("engine", ", ".join(engines)),
+        ("backend", one.on), ("seeds", ", ".join(map(str, seeds))),
+    ]  # fmt: skip
+    yield "\n".join(f"- {name}: {value}" for name, value in made if value)
+    rows = [[o.criterion.id, str(len(o.runs)), o.runs[0] if o.runs else "–"] for o in one.outcomes]
+    yield _table(["criterion", "runs", "first run of the deciding cell (`elephan show`)"], rows)
+    yield "</details>"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
