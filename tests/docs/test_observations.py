@@ -14,8 +14,8 @@ from elephan.runs import Store, sweep
 from elephan.scenario import catalog
 from elephan.web.lessons import scenario_of
 
-GENERATOR = scripts.load("docs/generate.py")
-OBSERVATIONS: list[dict[str, Any]] = GENERATOR.observations()
+PAGES = scripts.load("docs/algorithm_pages.py")
+OBSERVATIONS: list[dict[str, Any]] = PAGES.observations()
 
 
 @pytest.mark.parametrize("number", range(len(OBSERVATIONS)), ids=lambda i: f"{OBSERVATIONS[i]['of']}-{i}")
@@ -34,7 +34,7 @@ SECTIONS = ["The idea", "Equations", "Strengths and weaknesses", "Example runs"]
 def test_every_algorithm_is_explained(name: str) -> None:
     """Each page has the idea, equations, states, strengths and weaknesses, and runs with a command for one of them."""
     # tests/docs/test_reference.py compares it with what is generated.
-    page = (GENERATOR.ROOT / "algorithms" / f"{name}.md").read_text(encoding="utf-8")
+    page = (PAGES.ROOT / "algorithms" / f"{name}.md").read_text(encoding="utf-8")
     sections = re.findall(r"^## (.+)$", page, re.MULTILINE)
     assert [title for title in sections if title in SECTIONS] == SECTIONS
     assert any(
@@ -43,9 +43,9 @@ def test_every_algorithm_is_explained(name: str) -> None:
     assert f"elephan run {name}.toml" in page
 
 
-@pytest.mark.parametrize("path", sorted((GENERATOR.ROOT / "explained").glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((PAGES.ROOT / "explained").glob("*.md")), ids=lambda path: path.stem)
 def test_states_are_drawn_inside_their_picture(path: Path) -> None:
-    page = GENERATOR.states().drawn(path.read_text(encoding="utf-8"))
+    page = PAGES.states().drawn(path.read_text(encoding="utf-8"))
     assert "```states" not in page
     for width, height, body in re.findall(r'<svg viewBox="0 0 (\d+) (\d+)"(.*?)</svg>', page, re.DOTALL):
         assert all(0 <= float(x) <= int(width) for x in re.findall(r'(?<![fv])[xX][12]?="([-\d.]+)"', body))
@@ -54,6 +54,6 @@ def test_states_are_drawn_inside_their_picture(path: Path) -> None:
 
 def test_a_block_of_states_that_cannot_be_drawn_is_an_error() -> None:
     with pytest.raises(ValueError, match="neither a state nor a transition"):
-        GENERATOR.states().parse("at 0 0: start\nstart -> end: loss")
+        PAGES.states().parse("at 0 0: start\nstart -> end: loss")
     with pytest.raises(ValueError, match="two opposite transitions on a diagonal"):
-        GENERATOR.states().parse("at 0 0: start\nat 1 1: end\nstart -> end: loss\nend -> start: timeout")
+        PAGES.states().parse("at 0 0: start\nat 1 1: end\nstart -> end: loss\nend -> start: timeout")
