@@ -64,7 +64,14 @@ class Replay:
     """A connection of a capture, ready for replays."""
 
     def __init__(
-        self, events: object, stack_json: str, handshake_ps: int, start_ps: int, segments: int, phase_ps: int
+        self,
+        events: object,
+        stack_json: str,
+        handshake_ps: int,
+        start_ps: int,
+        segments: int,
+        phase_ps: int,
+        captured: object | None = None,
     ) -> None: ...
     def follow(self, algorithm: str) -> tuple[ArrowTable, ArrowTable]: ...
 

@@ -36,7 +36,8 @@ def packets(sent_ns: list[int], lost: list[int]) -> Packets:
     """Segments in order, of which those in ``lost`` are missing. The least delay to the capture counts as none."""
     numbers = np.array([number for number in range(len(sent_ns)) if number not in lost])
     at = np.array(sent_ns)[numbers]
-    return Packets(numbers * SIZE, (numbers + 1) * SIZE, at, at // TICK_NS, at // TICK_NS)
+    stamps, no = at // TICK_NS, np.zeros(len(at), dtype=bool)
+    return Packets(numbers * SIZE, (numbers + 1) * SIZE, at, stamps, stamps, numbers, no, at, at, no)
 
 
 def arrivals(at_ns: list[int], in_flight: int = 0) -> Arrivals:
@@ -52,6 +53,10 @@ def test_lost_segments_leave_as_those_around_them_do() -> None:
     found, _ = departures(packets(sent, [5, 8, 9, 14]), arrivals(acks), TICK_NS, 80 * TICK_NS, SIZE, None)
     assert found.seq.tolist() == [SIZE * number for number in range(24)]
     assert found.at_ns.tolist() == sent
+    known = ~found.is_lost
+    assert np.flatnonzero(found.is_lost).tolist() == [5, 8, 9, 14]
+    assert (found.low_ns[known] <= found.at_ns[known]).all()
+    assert (found.high_ns[known] >= found.at_ns[known]).all()
 
 
 def test_a_burst_leaves_when_the_acks_have_freed_its_room() -> None:

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from elephan.explanation import open_capture, read_connection
 from elephan.explanation.algorithm import Replays, candidates, fit_algorithm, judged
 from elephan.explanation.disciplines import codel_excess, pie_ratio, virtual_queue
-from elephan.explanation.events import Events, events_of
+from elephan.explanation.events import Events, _places, events_of
 from elephan.explanation.path import fit_path
 from elephan.explanation.results import PathFit
 from elephan.export import events_of as log_of
@@ -32,9 +33,18 @@ def captured(folder: Path, algorithm: str, at: Any = "sender", **path: Any) -> E
     return events_of(read_connection(open_capture(folder / "capture.pcapng")))
 
 
-@pytest.mark.parametrize("algorithm", ["cubic:linux", "htcp:linux", "bbr:linux"])
-def test_a_simulated_sender_is_recognized(tmp_path: Path, algorithm: str) -> None:
-    fit = fit_algorithm(captured(tmp_path, algorithm))
+@pytest.mark.parametrize(
+    ("algorithm", "at"),
+    [
+        ("cubic:linux", "sender"),
+        ("htcp:linux", "sender"),
+        ("bbr:linux", "sender"),
+        ("htcp:linux", "receiver"),
+        ("cubic:linux", "receiver"),
+    ],
+)
+def test_a_simulated_sender_is_recognized(tmp_path: Path, algorithm: str, at: str) -> None:
+    fit = fit_algorithm(captured(tmp_path, algorithm, at))
     assert algorithm.split(":")[0] in [name.split(":")[0] for name in fit.names], fit
 
 
@@ -154,6 +164,23 @@ def test_a_replay_can_be_drawn(tmp_path: Path) -> None:
         replays.follow("xcp")
     with pytest.raises(ScenarioError, match="'wrong' is not a preset of cubic"):
         replays.follow("cubic:wrong")
+
+
+def test_numbered_packets_show_what_is_missing() -> None:
+    rows = {
+        "bytes": [1000, 1000, 2000, 1000, 1000], "ident": [65534, 65535, 0, 5, 3], "bare": [0, 0, 0, 1, 0],
+        "time_ns": [0, 1, 2, 3, 4],
+    }  # fmt: skip
+    data = pl.DataFrame(rows).cast({"ident": pl.UInt16, "bare": pl.UInt32})
+    acked_ns = np.array([10])
+    # The last packet was overtaken, and one is missing before the one that overtook it.
+    assert _places(data, acked_ns, 1000).tolist() == [0, 1, 2, 6, 4]
+    for ident in ([0] * 5, [9, 30000, 12, 44000, 7], [1, 2, 3, 4, None]):
+        unnumbered = data.with_columns(ident=pl.Series(ident, dtype=pl.UInt16))
+        assert _places(unnumbered, acked_ns, 1000).tolist() == [-1] * 5
+    # Packets of both directions have common numbers.
+    both = data.with_columns(ident=pl.Series([1, 2, 4, 8, 10], dtype=pl.UInt16), bare=pl.lit(0), bytes=pl.lit(1000))
+    assert _places(both, np.array([1, 2, 2, 2, 3]), 1000).tolist() == [-1] * 5
 
 
 def test_candidates_need_no_routers_and_no_marks_that_are_not_there() -> None:

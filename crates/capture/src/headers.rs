@@ -52,6 +52,8 @@ pub struct Tcp {
     pub to: (IpAddr, u16),
     /// ECN field of the IP header.
     pub ecn: u8,
+    /// Identification of the IPv4 header.
+    pub ident: Option<u16>,
     /// Sequence number.
     pub seq: u32,
     /// Acknowledgment number.
@@ -95,18 +97,19 @@ pub fn packet(frame: &Frame<'_>) -> Packet {
         return Packet::Fragment;
     }
     let place = |slice: &[u8]| slice.as_ptr() as usize;
-    let (from, to, ecn, start, stated) = match net {
+    let (from, to, (ecn, ident), start, stated) = match net {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let (from, to) = (header.source_addr().into(), header.destination_addr().into());
-            (from, to, header.ecn().value(), place(header.slice()), usize::from(header.total_len()))
+            let marks = (header.ecn().value(), Some(header.identification()));
+            (from, to, marks, place(header.slice()), usize::from(header.total_len()))
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
             let length = usize::from(header.payload_length());
             let stated = if length == 0 { 0 } else { length + header.slice().len() };
             let (from, to) = (header.source_addr().into(), header.destination_addr().into());
-            (from, to, header.traffic_class() & 3, place(header.slice()), stated)
+            (from, to, (header.traffic_class() & 3, None), place(header.slice()), stated)
         }
         LaxNetSlice::Arp(_) => return Packet::Other,
     };
@@ -115,7 +118,7 @@ pub fn packet(frame: &Frame<'_>) -> Packet {
     let total = if stated == 0 { (frame.original_bytes as usize).saturating_sub(before) } else { stated };
     let segment_bytes = total.saturating_sub(place(inner.payload) - start);
     tcp(inner.payload, segment_bytes).map_or(Packet::Cut, |(ports, mut tcp)| {
-        (tcp.from, tcp.to, tcp.ecn) = ((from, ports.0), (to, ports.1), ecn);
+        (tcp.from, tcp.to, tcp.ecn, tcp.ident) = ((from, ports.0), (to, ports.1), ecn, ident);
         Packet::Tcp(Box::new(tcp))
     })
 }
@@ -159,6 +162,7 @@ fn tcp(data: &[u8], segment_bytes: usize) -> Option<((u16, u16), Tcp)> {
         from: nowhere,
         to: nowhere,
         ecn: 0,
+        ident: None,
         seq: word(4),
         ack: word(8),
         flags: half(12) & 0x01ff,

@@ -86,6 +86,10 @@ pub struct Segment {
     pub flags: u16,
     /// ECN field.
     pub ecn: u8,
+    /// Identification of the IPv4 header, by which a host numbers the packets of a connection.
+    pub ident: Option<u16>,
+    /// Packets without data that the sender sent since the segment before.
+    pub bare: u32,
     /// Timestamp and echo.
     pub stamp: Option<(u32, Option<u32>)>,
     /// Retransmitted, or late.
@@ -214,6 +218,8 @@ struct Collected {
     positions: Positions,
     last_ns: i64,
     reading: Reading,
+    /// Packets without data since the last segment.
+    bare: u32,
 }
 
 impl Collected {
@@ -229,7 +235,7 @@ impl Collected {
             options_cut: 0,
             from_start: false,
         };
-        Self { options, positions: Positions::default(), last_ns: i64::MIN, reading }
+        Self { options, positions: Positions::default(), last_ns: i64::MIN, reading, bare: 0 }
     }
 
     fn add(&mut self, tcp: &Tcp, side: usize, time_ns: i64) {
@@ -277,6 +283,7 @@ impl Collected {
 
     fn add_segment(&mut self, tcp: &Tcp, time_ns: i64) {
         if tcp.payload_bytes == 0 && tcp.flags & flag::FIN == 0 {
+            self.bare = self.bare.saturating_add(1);
             return;
         }
         self.reading.segments.push(Segment {
@@ -285,6 +292,8 @@ impl Collected {
             bytes: tcp.payload_bytes,
             flags: tcp.flags,
             ecn: tcp.ecn,
+            ident: tcp.ident,
+            bare: std::mem::take(&mut self.bare),
             stamp: tcp.options.stamp,
             mark: Mark::default(),
         });

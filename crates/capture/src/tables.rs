@@ -23,6 +23,8 @@ pub fn segments(rows: &[Segment], origin_ns: i64) -> Result<RecordBatch, ArrowEr
         ("late", flags(rows, |row| row.mark.late), false),
         ("flags", column::<UInt16Array, _, _>(rows, |row| row.flags), false),
         ("ecn", column::<UInt8Array, _, _>(rows, |row| row.ecn), false),
+        ("ident", Arc::new(rows.iter().map(|row| row.ident).collect::<UInt16Array>()), true),
+        ("bare", column::<UInt32Array, _, _>(rows, |row| row.bare), false),
         ("tsval", value(rows, |row| row.stamp), true),
         ("tsecr", echo(rows, |row| row.stamp), true),
     ])

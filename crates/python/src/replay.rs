@@ -1,12 +1,15 @@
 //! Replays of a capture by algorithms.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrowPrimitiveType, RecordBatch};
 use elephan_sim::Time;
-use elephan_sim::endpoint::replay::{Acked, Departed, Event, Followed, Script, follow};
+use elephan_sim::endpoint::replay::{
+    Acked, Bounds, Burst, Captured, Departed, Departures, Event, Followed, Script, follow,
+};
 use elephan_sim::spec::StackSpec;
 use elephan_sim::tables::Column;
 use pyo3::exceptions::PyValueError;
@@ -24,6 +27,10 @@ const ACKED: u8 = 0;
 const OF_RESENT: u8 = 1;
 const ECHO: u8 = 2;
 
+/// Places of packets in bursts: at the beginning, and behind it.
+const BEGINS: u8 = 1;
+const JOINED: u8 = 2;
+
 /// A connection of a capture, ready for replays.
 #[pyclass]
 pub struct Replay {
@@ -32,8 +39,10 @@ pub struct Replay {
 
 #[pymethods]
 impl Replay {
-    /// Takes the events of a capture and the stack of its sender, as JSON. Raises `ValueError`.
+    /// Takes the events of a capture and the stack of its sender, as JSON; away from the sender also the packets that the
+    /// capture has, with the times between which they left, in place of the transmissions. Raises `ValueError`.
     #[new]
+    #[pyo3(signature = (events, stack_json, handshake_ps, start_ps, segments, phase_ps, captured=None))]
     fn new(
         events: PyTable,
         stack_json: &str,
@@ -41,6 +50,7 @@ impl Replay {
         start_ps: u64,
         segments: u32,
         phase_ps: u64,
+        captured: Option<PyTable>,
     ) -> PyResult<Self> {
         let mut stack: StackSpec =
             serde_json::from_str(stack_json).map_err(|error| PyValueError::new_err(format!("stack: {error}")))?;
@@ -51,7 +61,11 @@ impl Replay {
         }
         check(&read, segments)?;
         let (handshake, start) = (Time(handshake_ps), Time(start_ps));
-        Ok(Self { script: Script { stack, handshake, start, events: read, segments } })
+        let departures = captured.map(|captured| read_captured(captured, segments)).transpose()?.map(Arc::new);
+        if departures.is_some() {
+            read.retain(|event| matches!(event, Event::Acked(_)));
+        }
+        Ok(Self { script: Script { stack, handshake, start, events: read, segments, departures } })
     }
 
     /// Follows the capture with an algorithm. Returns two tables: for each segment, the time from which the algorithm allows
@@ -59,8 +73,9 @@ impl Replay {
     fn follow<'py>(&self, py: Python<'py>, algorithm: &str) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let controller =
             elephan_cc::build(algorithm, &BTreeMap::new()).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let Followed { allowed, at, window, in_flight } = guarded(|| py.detach(|| follow(&self.script, controller)))
-            .map_err(|defect| EngineDefectError::new_err((defect.message, defect.place)))?;
+        let Followed { allowed, at, window, in_flight, .. } =
+            guarded(|| py.detach(|| follow(&self.script, controller)))
+                .map_err(|defect| EngineDefectError::new_err((defect.message, defect.place)))?;
         let seconds = |time: Time| if time == Time::NEVER { f64::NAN } else { time.seconds() };
         let allowed = vec![("allowed_s", Column::Floats(allowed.into_iter().map(seconds).collect()))];
         let windows = vec![
@@ -90,6 +105,35 @@ fn check(events: &[Event], segments: u32) -> PyResult<()> {
     }
 }
 
+/// The packets that a capture has. Raises `ValueError` for segments that it does not have.
+fn read_captured(table: PyTable, segments: u32) -> PyResult<Departures> {
+    let mut packets = Vec::new();
+    for batch in table.into_inner().0 {
+        let [first, past, unseen] = columns(&batch, ["first", "past", "unseen"])?;
+        let burst = column::<UInt8Type>(&batch, "burst")?;
+        let low = column::<UInt64Type>(&batch, "low_ps")?;
+        let high = column::<UInt64Type>(&batch, "high_ps")?;
+        packets.extend((0..batch.num_rows()).map(|row| Captured {
+            first: first[row],
+            past: past[row],
+            unseen: unseen[row],
+            burst: match burst[row] {
+                BEGINS => Burst::Begins,
+                JOINED => Burst::Joined,
+                _ => Burst::Unknown,
+            },
+            left: Bounds { low: Time(low[row]), high: Time(high[row]) },
+        }));
+    }
+    match packets.iter().find(|packet| packet.past > segments || packet.first >= packet.past) {
+        Some(packet) => {
+            let Captured { first, past, .. } = packet;
+            Err(PyValueError::new_err(format!("a packet has the segments from {first} to {past} of {segments}")))
+        }
+        None => Ok(Departures::new(packets, segments)),
+    }
+}
+
 /// Adds the events of a batch.
 fn read_events(batch: &RecordBatch, events: &mut Vec<Event>) -> PyResult<()> {
     let kind = column::<UInt8Type>(batch, "kind")?;
@@ -97,6 +141,7 @@ fn read_events(batch: &RecordBatch, events: &mut Vec<Event>) -> PyResult<()> {
     let count = column::<UInt8Type>(batch, "count")?;
     let at = column::<UInt64Type>(batch, "at_ps")?;
     let stamp = column::<UInt64Type>(batch, "stamp_ps")?;
+    let echo = column::<UInt64Type>(batch, "echo_ps")?;
     let [first, past, trigger, owd] = columns(batch, ["first", "past", "trigger", "owd"])?;
     let edges = columns(batch, ["sack_1", "past_1", "sack_2", "past_2", "sack_3", "past_3"])?;
     let repeated = columns(batch, ["repeated_first", "repeated_past"])?;
@@ -114,6 +159,7 @@ fn read_events(batch: &RecordBatch, events: &mut Vec<Event>) -> PyResult<()> {
                 stamp: Time(stamp[row]),
                 is_of_resent: flags[row] & OF_RESENT != 0,
                 owd: owd[row],
+                echo: Time(echo[row]),
                 echoes: flags[row] & ECHO != 0,
             })
         } else {

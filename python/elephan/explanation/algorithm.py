@@ -95,6 +95,7 @@ class Replays:
             round(events.start_s * 1e12),
             events.segments,
             events.phase_ns * 1000,
+            None if events.within is None else events.within.captured,
         )
 
     def follow(self, algorithm: str) -> Followed:
@@ -111,27 +112,28 @@ class Replays:
             allowed, windows = self._replay.follow(algorithm)
         except ValueError as error:
             raise ScenarioError(str(error), source="--replay") from None
-        segments = pl.DataFrame(allowed).with_columns(pl.Series("sent_s", self.events.sent_s))
-        offset = self.events.offset_s
-        segments = segments.select(pl.col("sent_s") - offset, pl.col("allowed_s") - offset)
+        offset, found = self.events.offset_s, pl.DataFrame(allowed)["allowed_s"].fill_null(np.nan).to_numpy()
+        segments = pl.DataFrame({"sent_s": self._sent(found) - offset, "allowed_s": found - offset})
         return Followed(algorithm, segments, pl.DataFrame(windows).with_columns(pl.col("time_s") - offset))
 
     def score(self, algorithm: str, tolerances: Sequence[float]) -> float:
         """Share of the segments that leave when the algorithm allows, as the mean over tolerances.
 
-        Away from the sender, some of what left before a loss and during a recovery is a guess, and where a guess is
-        wrong by a segment, the algorithm's window stays so until the next loss. So from one loss to the next, the
-        window may be wrong by a segment.
+        Away from a sender that does not number its packets, some of what left before a loss and during a recovery is a
+        guess, and where a guess is wrong by a segment, the algorithm's window stays so until the next loss. So from one
+        loss to the next, the window may be wrong by a segment.
         """
         import polars as pl
 
-        allowed = pl.DataFrame(self._replay.follow(algorithm)[0])["allowed_s"].fill_null(np.inf).to_numpy()
+        allowed = pl.DataFrame(self._replay.follow(algorithm)[0])["allowed_s"].fill_null(np.nan).to_numpy()
+        sent, within = self._sent(allowed), self.events.within
+        if self.events.exact or within is not None:
+            known = slice(None) if within is None else within.known
+            late = np.abs(sent - allowed)[known]
+            return float(np.mean([late <= tolerance for tolerance in tolerances]))
+        # A segment leaves when a window that is smaller by one would let the next one leave.
         allowed = np.nan_to_num(allowed, nan=np.inf)
-        sent = self.events.sent_s
-        shifted = [allowed]
-        if not self.events.exact:
-            # A segment leaves when a window that is smaller by one would let the next one leave.
-            shifted += [np.append(allowed[1:], np.inf), np.insert(allowed[:-1], 0, np.inf)]
+        shifted = [allowed, np.append(allowed[1:], np.inf), np.insert(allowed[:-1], 0, np.inf)]
         alike = np.array([[np.abs(one - sent) <= tolerance for tolerance in tolerances] for one in shifted])
         counts = np.add.reduceat(alike, self._epochs, axis=2).sum(axis=1)
         chosen = np.repeat(np.argmax(counts, axis=0), np.diff(np.append(self._epochs, len(sent))))
@@ -144,6 +146,16 @@ class Replays:
         times = np.sort(seen.left_s[seen.left_lost])
         first = times[np.diff(times, prepend=-np.inf) > self.events.handshake_s]
         return np.unique(np.insert(np.minimum(np.searchsorted(sent, first), len(sent) - 1), 0, 0))
+
+    def _sent(self, allowed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """When each segment left: if that is known within bounds only, at the time in them when it was allowed, or as
+        close to this as they are. What the capture lacks left when it was allowed."""
+        within = self.events.within
+        if within is None:
+            return self.events.sent_s
+        inside = np.where(within.known, np.clip(allowed, within.low_s, within.high_s), allowed)
+        found: NDArray[np.float64] = np.where(np.isnan(inside), self.events.sent_s, inside)
+        return found
 
 
 def fit_algorithm(events: Events, leave_out: Iterable[str] = (), jobs: int = 2) -> AlgorithmFit:

@@ -23,6 +23,8 @@ SEGMENTS: Mapping[str, str] = {
     "late": "data behind it were captured before, and its own data were not",
     "flags": "flags of the TCP header, with those of ECN",
     "ecn": "ECN field of the IP header",
+    "ident": "identification of the IPv4 header, by which some hosts number the packets of a connection",
+    "bare": "packets of A without data since the segment before",
     "tsval": "timestamp, in the units of the sender's clock",
     "tsecr": "echoed timestamp",
 }

@@ -11,9 +11,9 @@ that leaves both ends of a recovery, its beginning has those that ACKs would hav
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
@@ -51,6 +51,10 @@ class Packets:
         seq, past: first byte and byte after the last.
         at_ns: time of departure.
         tsval, tsecr: timestamp and its echo.
+        low_ns, high_ns: times between which the packet left.
+        number: its place among the packets of the sender, if they are numbered, and -1 otherwise.
+        pushes: it asks for delivery (PSH); Linux asks so with the last one of several that leave together.
+        is_lost: the capture lacks the packet.
     """
 
     seq: Longs
@@ -58,21 +62,30 @@ class Packets:
     at_ns: Longs
     tsval: Longs
     tsecr: Longs
+    number: Longs
+    pushes: NDArray[np.bool_]
+    low_ns: Longs
+    high_ns: Longs
+    is_lost: NDArray[np.bool_]
 
     def taken(self, places: NDArray[np.int64] | NDArray[np.bool_]) -> Packets:
         """Some of the packets, or all in another order."""
         return Packets(*(column[places] for column in self._columns()))
 
     def joined(self, seq: Longs, past: Longs, at_ns: Longs, like: Longs) -> Packets:
-        """The packets and some more, with the timestamps of the packets ``like``. At equal times those that begin
-        earlier in the stream come first."""
-        more = Packets(seq, past, at_ns, self.tsval[like], self.tsecr[like])
+        """The packets and some more that were lost, with the timestamps of the packets ``like``. At equal times those
+        that begin earlier in the stream come first."""
+        number, is_lost = np.full(len(seq), -1), np.ones(len(seq), dtype=bool)
+        more = Packets(seq, past, at_ns, self.tsval[like], self.tsecr[like], number, ~is_lost, at_ns, at_ns, is_lost)
         both = zip(self._columns(), more._columns(), strict=True)
         whole = Packets(*(np.concatenate(pair) for pair in both))
         return whole.taken(np.lexsort((whole.seq, whole.at_ns)))
 
-    def _columns(self) -> tuple[Longs, ...]:
-        return self.seq, self.past, self.at_ns, self.tsval, self.tsecr
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        return (
+            self.seq, self.past, self.at_ns, self.tsval, self.tsecr, self.number, self.pushes, self.low_ns,
+            self.high_ns, self.is_lost,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -116,6 +129,8 @@ def departures(
     order = np.argsort(packets.tsval, kind="stable")
     packets, seen_ns, ticks = packets.taken(order), seen_ns[order], ticks[order]
     begin_ns += _phase(ticks + begin_ns, packets.tsecr, acks, clock_ns)
+    low_ns, high_ns = _bounds(packets, ticks + begin_ns, acks, clock_ns)
+    packets = replace(packets, low_ns=low_ns, high_ns=high_ns)
     slots = _Slots(packets, acks, int(seen_ns[0]) if opened_ns is None else opened_ns, begin_ns, clock_ns)
     return slots.with_lost(rtt_ns, payload), begin_ns
 
@@ -139,6 +154,23 @@ def _phase(tick_ns: Longs, echoes: Longs, acks: Arrivals, clock_ns: int) -> int:
     best = int(np.argmax(np.cumsum(steps[order])))
     edges = edges[order]
     return int(edges[best] + edges[min(best + 1, len(edges) - 1)]) // 2
+
+
+def _bounds(packets: Packets, tick_ns: Longs, acks: Arrivals, clock_ns: int) -> tuple[Longs, Longs]:
+    """Times between which packets left: in the tick of their timestamp, and after the first ACK with the timestamp that
+    they echo, before any with a later one."""
+    slack = int(_CLOCK_ERROR * clock_ns)
+    low, high = tick_ns - slack, tick_ns + clock_ns + slack
+    stamps, first = np.unique(acks.tsval, return_index=True)
+    if len(stamps):
+        arrived = np.append(acks.at_ns[first], np.iinfo(np.int64).max)
+        later = np.minimum.accumulate(arrived[::-1])[::-1]
+        behind = np.searchsorted(stamps, packets.tsecr, side="right")
+        own = np.maximum(behind - 1, 0)
+        echoed = stamps[own] == packets.tsecr
+        low = np.where(echoed, np.maximum(low, np.minimum(arrived[own], high)), low)
+        high = np.minimum(high, later[behind])
+    return np.minimum(low, high), np.maximum(low, high)
 
 
 def _common(least: Longs, most: Longs) -> Longs:
@@ -219,7 +251,7 @@ class _Slots:
             slot[first:past] = low + np.searchsorted(reach[low:high] - before, share * whole, side="left")
         self._place_bursts(slot, payload)
         slot = np.maximum.accumulate(slot)
-        packets = Packets(packets.seq, packets.past, self.at_ns[slot], packets.tsval, packets.tsecr)
+        packets = replace(packets, at_ns=self.at_ns[slot])
         return self._with_lost(packets, slot, rtt_ns, payload)
 
     def _place_bursts(self, slot: Longs, payload: int) -> None:

@@ -39,6 +39,8 @@ _TOGETHER_NS = 20_000
 _OWD_UNIT_NS = 16
 _UNKNOWN_WINDOW = 2**30
 _ECHO = 0x40
+_PUSH = 0x08
+_ALONE_OR_NOT, _BEGINS, _JOINED = 0, 1, 2
 _CLOCKS_HZ = (1000, 250, 100)
 _MS = 1_000_000
 _US = 1000
@@ -48,6 +50,11 @@ _ROUND_TRIP = 0.9
 """Share of the least round trip that passes at least before a lost retransmission is repeated."""
 _DUPLICATES = 3
 """Segments behind a hole that arrive before it is taken for lost (RFC 6675)."""
+_IDENTS = 2**16
+_LEAST_IN_ROW = 0.5
+"""Share of packets that have the number after the last one, if they are numbered."""
+_MOST_MISSING = 2**13
+"""Most segments in a row that are lost."""
 _HEADER_BYTES = 52
 _SYN_BYTES = 60
 
@@ -71,6 +78,7 @@ class Events:
         exact: the capture is from the sender, so that times of departure are exact.
         clock_ns: tick of the sender's timestamps, ns.
         seen: what the capture shows of the path.
+        within: times between which segments left, if the capture is from elsewhere and the sender numbers its packets.
     """
 
     table: pl.DataFrame
@@ -86,6 +94,7 @@ class Events:
     exact: bool
     clock_ns: int
     seen: Seen
+    within: Within | None = None
 
     @property
     def segments(self) -> int:
@@ -96,6 +105,23 @@ class Events:
     def wire_bytes(self) -> int:
         """Size of a full segment with its headers, bytes."""
         return self.payload_bytes + _HEADER_BYTES
+
+
+@dataclass(frozen=True)
+class Within:
+    """Transmissions whose times are known within bounds only.
+
+    Attributes:
+        low_s, high_s: times between which each segment first left, s.
+        known: for each segment, true if the capture has this transmission.
+        captured: the packets that the capture has, in the order in which they left, as the engine reads them: the
+            segments of each, the number of those before it that the capture lacks, and the times.
+    """
+
+    low_s: NDArray[np.float64]
+    high_s: NDArray[np.float64]
+    known: NDArray[np.bool_]
+    captured: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -158,6 +184,7 @@ class _Capture:
         self.ack_tsval, self.ack_tsecr = _numbers(acks["tsval"]), _numbers(acks["tsecr"])
         self.exact = connection.position.place == "sender"
         self.clock_ns, self.tick_ns = _MS, 0
+        self.found: Packets | None = None
         if self.exact:
             self.sent_ns = seen_ns
         else:
@@ -177,7 +204,13 @@ class _Capture:
         shift_ns, shake = self._round_trip(connection, seen_ns), connection.handshake
         self.acked_ns = self.acked_ns + shift_ns
         opened_ns = shake.answer_ns + shift_ns if shake.opened_by_sender and shake.answer_ns is not None else None
-        packets = Packets(self.seq, self.past, seen_ns, self.tsval, self.tsecr)
+        data = connection.segments.filter(connection.segments["bytes"] > 0)
+        pushes = (data["flags"].to_numpy() & _PUSH) != 0
+        places = _places(data, connection.acks["time_ns"].to_numpy(), self.payload)
+        is_lost = np.zeros(len(seen_ns), dtype=bool)
+        packets = Packets(
+            self.seq, self.past, seen_ns, self.tsval, self.tsecr, places, pushes, seen_ns, seen_ns, is_lost,
+        )  # fmt: skip
         reached = np.maximum.accumulate(connection.acks["ack"].to_numpy().astype(np.int64))
         step = np.diff(reached, prepend=reached[:1])
         acks = Arrivals(self.acked_ns, self.ack_tsval, np.maximum(step, self.payload), step > 0, reached)
@@ -187,6 +220,7 @@ class _Capture:
         self.seq, self.past, self.sent_ns, self.tsval, self.tsecr = (
             found.seq, found.past, found.at_ns, found.tsval, found.tsecr,
         )  # fmt: skip
+        self.found = found
 
     def _round_trip(self, connection: Connection, seen_ns: NDArray[np.int64]) -> int:
         """Round trip of an ACK and the data that answer it while no queue waits, ns."""
@@ -224,6 +258,45 @@ class _Capture:
     def whole(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
         """Number of segments that end at a position of the stream, or before it."""
         return np.searchsorted(self.ends, position, side="right").astype(np.int64)
+
+
+def _places(data: pl.DataFrame, acked_ns: NDArray[np.int64], payload: int) -> NDArray[np.int64]:
+    """Place of each packet with data among those that the sender sent, in segments; -1 if packets are not numbered.
+
+    Linux numbers the packets of a connection by the identification of IPv4, repetitions too (``ip_select_ident_segs``),
+    so what is missing was lost before the capture. Some hosts number the packets of all connections, and some tools
+    those of both directions.
+    """
+    nothing = np.full(data.height, -1)
+    if data.height < 2 or data["ident"].null_count():
+        return nothing
+    step = (np.diff(data["ident"].to_numpy().astype(np.int64)) + _IDENTS // 2) % _IDENTS - _IDENTS // 2
+    bare = data["bare"].to_numpy().astype(np.int64)[1:]
+    place = np.concatenate([[0], np.cumsum(step - bare)])
+    place -= place.min()
+    count = -(-data["bytes"].to_numpy().astype(np.int64) // payload)
+    order = np.argsort(place, kind="stable")
+    missing = np.diff(place[order]) - count[order][:-1]
+    answers = np.diff(np.searchsorted(acked_ns, data["time_ns"].to_numpy()[order]))
+    in_row = (missing == 0).mean()
+    is_numbered = in_row >= max(_LEAST_IN_ROW, (missing == answers).mean())
+    return place if is_numbered and ((missing >= 0) & (missing < _MOST_MISSING)).all() else nothing
+
+
+def _bursts(
+    packets: Packets, first: NDArray[np.int64], past: NDArray[np.int64], unseen: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """Place of each packet in its burst. New data that leave together end with PSH, so what does not may have left with
+    others that the capture lacks."""
+    if not len(first):
+        return np.zeros(0, dtype=np.uint8)
+    is_new = first >= np.concatenate([first[:1], np.maximum.accumulate(past)[:-1]])
+    alike = (np.diff(packets.tsval) == 0) & (np.diff(packets.tsecr) == 0)
+    continues = is_new[1:] & is_new[:-1] & (past[:-1] + unseen[1:] == first[1:])
+    joined = np.concatenate([[False], alike & continues & ~packets.pushes[:-1]])
+    last = np.append(np.flatnonzero(~joined)[1:] - 1, len(first) - 1)
+    ends = packets.pushes[last][np.cumsum(~joined) - 1]
+    return np.where(ends, np.where(joined, _JOINED, _BEGINS), _ALONE_OR_NOT).astype(np.uint8)
 
 
 def _numbers(column: pl.Series) -> NDArray[np.int64]:
@@ -271,6 +344,9 @@ class _Walk:
         self.lost: list[int] = []
         self.known_lost: list[int] = []
         self.added: deque[int] = deque()
+        # Packets that have each segment first, and those of the capture, with their segments.
+        self.first_places: list[int] = []
+        self.captured: list[tuple[int, int, int]] = []
         self.echoes = (acks["flags"].to_numpy() & _ECHO) != 0
         self.blocks = [
             (
@@ -297,12 +373,14 @@ class _Walk:
         sent = list(zip(capture.sent_ns.tolist(), first.tolist(), past.tolist(), capture.tsval.tolist(), strict=True))
         for place in np.lexsort((is_segment, times)).tolist():
             if place < len(sent):
-                self._send(*sent[place])
+                self._send(place, *sent[place])
             else:
                 self._take(place - len(sent))
 
-    def _send(self, at: int, first: int, past: int, stamp: int) -> None:
+    def _send(self, place: int, at: int, first: int, past: int, stamp: int) -> None:
         past = min(past, self.count)
+        if self.capture.found is not None:
+            self._note_captured(place, first, past)
         if not self.capture.exact:
             if self.idle_ns and self.idle_ns[-1] == at:
                 self.idle_ns.pop()
@@ -317,12 +395,19 @@ class _Walk:
         if past > self.next:
             for segment in range(self.next, past):
                 self._note_sent(segment, at, stamp)
+                self.first_places.append(place)
             last = self.rows[-1] if self.rows else None
             if last and last[0] == 1 and last[4] and last[3] == self.next and at - last[1] <= _TOGETHER_NS:
                 self.rows[-1] = (*last[:3], past, True)
             else:
                 self.rows.append((1, at, self.next, past, True))
             self.next = past
+
+    def _note_captured(self, place: int, first: int, past: int) -> None:
+        if self.capture.found is None or past <= first:
+            return
+        if not self.capture.found.is_lost[place]:
+            self.captured.append((first, past, place))
 
     def _add_lost(self, at: int, end: int) -> None:
         """Add retransmissions that were lost before the capture: a sender repeats what it knows as lost, in the order
@@ -404,11 +489,16 @@ class _Walk:
             self._learn(at, stamp if delivered > 0 else -1)
         if delivered > 0:
             self.deliveries.append((at, delivered, trigger, -1 if state.count > 1 else stamp, not blocks))
-        self.rows.append((0, at, cumulative, window, blocks, repeated, trigger, max(stamp, 0), flags, owd))
+        latest = 0
+        if not self.capture.exact and echo >= 0:
+            latest = echo * self.capture.clock_ns + self.capture.tick_ns + 2 * self.capture.clock_ns
+        self.rows.append((0, at, cumulative, window, blocks, repeated, trigger, max(stamp, 0), flags, owd, latest))
 
     def _trigger(self, cumulative: int, blocks: list[tuple[int, int]], repeated: tuple[int, int], echo: int) -> int:
         """The segment whose arrival caused an ACK."""
         trigger = -1
+        # A receiver delays ACKs until a segment arrives behind a hole, which the first block then reports.
+        may_be_delayed = cumulative > self.una and not self.sacked_count
         if cumulative > self.una:
             trigger = cumulative - 1
             if self.sacked_count:
@@ -423,8 +513,9 @@ class _Walk:
                     self.sacked[segment] = 1
                     self.sacked_count += 1
                     newest = segment
-            if trigger < 0:
+            if trigger < 0 or (may_be_delayed and newest >= 0):
                 trigger = newest
+            may_be_delayed = False
         if trigger < 0:
             trigger = repeated[1] - 1 if repeated[1] else cumulative - 1
         return max(trigger, 0)
@@ -470,7 +561,42 @@ class _Walk:
             exact=capture.exact,
             clock_ns=capture.clock_ns,
             seen=self._seen(base),
+            within=self._within(base),
         )
+
+    def _within(self, base: int) -> Within | None:
+        import polars as pl
+
+        found = self.capture.found
+        if found is None:
+            return None
+        first_place = np.array(self.first_places, dtype=np.int64)
+        low_s, high_s = ((times[first_place] - base) / 1e9 for times in (found.low_ns, found.high_ns))
+        first, past, place = np.array(self.captured, dtype=np.int64).reshape(-1, 3).T
+        number = found.number[place]
+        if (number < 0).any():
+            return None
+        order = np.argsort(number, kind="stable")
+        first, past, place, number = first[order], past[order], place[order], number[order]
+        unseen = np.maximum(np.diff(number, prepend=number[:1]) - np.concatenate([[0], (past - first)[:-1]]), 0)
+        burst = _bursts(found.taken(place), first, past, unseen)
+
+        def ps(times_ns: NDArray[np.int64]) -> pl.Series:
+            return pl.Series(np.maximum(times_ns[place] - base, 0) * 1000, dtype=pl.UInt64)
+
+        numbers = {
+            name: pl.Series(values, dtype=pl.UInt32)
+            for name, values in {"first": first, "past": past, "unseen": unseen}.items()
+        }
+        captured = pl.DataFrame(
+            {
+                **numbers,
+                "burst": pl.Series(burst, dtype=pl.UInt8),
+                "low_ps": ps(found.low_ns),
+                "high_ps": ps(found.high_ns),
+            }
+        )
+        return Within(low_s, high_s, ~found.is_lost[first_place], captured)
 
     def _seen(self, base: int) -> Seen:
         at, delivered, trigger, stamp, in_order = np.array(self.deliveries or [(0, 0, 0, -1, False)], dtype=np.int64).T
@@ -496,14 +622,14 @@ class _Walk:
         edges = [f"{edge}_{block}" for block in (1, 2, 3) for edge in ("sack", "past")]
         table: dict[str, list[int]] = {name: [0] * len(rows) for name in [*numbers, *edges]}
         small: dict[str, list[int]] = {name: [0] * len(rows) for name in ("kind", "flags", "count")}
-        stamps = [0] * len(rows)
+        stamps, echoes = [0] * len(rows), [0] * len(rows)
         least = min((row[9] for row in rows if row[0] == 0), default=0)
         for place, row in enumerate(rows):
             small["kind"][place] = row[0]
             table["first"][place], table["past"][place] = row[2], row[3]
             if row[0]:
                 continue
-            _, _, _, _, blocks, repeated, trigger, stamp, flags, owd = row
+            _, _, _, _, blocks, repeated, trigger, stamp, flags, owd, latest = row
             small["flags"][place], small["count"][place] = int(flags), len(blocks)
             for block, (first, past) in enumerate(blocks, start=1):
                 table[f"sack_{block}"][place], table[f"past_{block}"][place] = first, past
@@ -511,6 +637,7 @@ class _Walk:
             table["trigger"][place] = trigger
             table["owd"][place] = min((owd - least + _MS) // _OWD_UNIT_NS, 2**32 - 1)
             stamps[place] = max(0, stamp - base) * 1000
+            echoes[place] = max(0, latest - base) * 1000
         at = [(row[1] - base) * 1000 for row in rows]
         return pl.DataFrame(
             [
@@ -518,6 +645,7 @@ class _Walk:
                 *(pl.Series(name, values, dtype=pl.UInt32) for name, values in table.items()),
                 pl.Series("at_ps", at, dtype=pl.UInt64),
                 pl.Series("stamp_ps", stamps, dtype=pl.UInt64),
+                pl.Series("echo_ps", echoes, dtype=pl.UInt64),
             ]
         )
 

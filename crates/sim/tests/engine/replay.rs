@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use elephan_sim::endpoint::replay::{Acked, Departed, Event, Followed, Script, follow};
+use elephan_sim::endpoint::replay::{
+    Acked, Bounds, Burst, Captured, Departed, Departures, Event, Followed, Script, follow,
+};
 use elephan_sim::events::{Kind, Log};
 use elephan_sim::packet::flag;
 use elephan_sim::spec::{EventsSpec, FlowSpec, StackSpec};
@@ -63,7 +65,7 @@ fn script(log: &Log, handshake: Time, stack: StackSpec) -> Script {
             _ => {}
         }
     }
-    Script { stack, handshake, start: start.expect("something was sent"), events, segments: next }
+    Script { stack, handshake, start: start.expect("something was sent"), events, segments: next, departures: None }
 }
 
 fn controller(algorithm: &str) -> elephan_cc::Controller {
@@ -94,6 +96,63 @@ fn a_sender_follows_its_own_capture() {
     }
 }
 
+/// The capture at the receiver: it knows departures to half a millisecond, and lacks the segments that were repeated.
+fn elsewhere(script: &Script) -> Script {
+    let (mut captured, mut unseen, mut next) = (Vec::new(), 0, 0);
+    let mut departed: Vec<Departed> = Vec::new();
+    let mut repeated = std::collections::BTreeSet::new();
+    for event in &script.events {
+        if let Event::Departed(sent) = event {
+            if sent.first < next {
+                repeated.insert(sent.first);
+            }
+            next = next.max(sent.past);
+            departed.push(*sent);
+        }
+    }
+    next = 0;
+    for sent in departed {
+        for segment in sent.first..sent.past {
+            let is_new = segment >= next;
+            next = next.max(segment + 1);
+            if is_new && repeated.contains(&segment) {
+                unseen += 1;
+                continue;
+            }
+            let left = Bounds { low: Time(sent.at.0.saturating_sub(MS / 2)), high: Time(sent.at.0 + MS / 2) };
+            let burst = if segment > sent.first { Burst::Joined } else { Burst::Begins };
+            captured.push(Captured {
+                first: segment,
+                past: segment + 1,
+                unseen: std::mem::take(&mut unseen),
+                burst,
+                left,
+            });
+        }
+    }
+    let events = script.events.iter().filter(|event| matches!(event, Event::Acked(_))).copied().collect();
+    Script { events, departures: Some(Arc::new(Departures::new(captured, script.segments))), ..script.clone() }
+}
+
+#[test]
+fn a_sender_follows_its_own_capture_at_the_receiver() {
+    for algorithm in ["reno:linux", "cubic:linux", "htcp:linux", "bbr:linux", "vegas:linux"] {
+        let script = captured(algorithm);
+        let there = elsewhere(&script);
+        let departures = there.departures.clone().expect("it has some");
+        for (follower, least) in [(algorithm, 0.97), ("westwood:linux", 0.0)] {
+            let Followed { allowed, .. } = follow(&there, controller(follower));
+            let within = |(allowed, seen): (&Time, &Bounds)| {
+                allowed.0 + MS / 2 >= seen.low.0 && allowed.0.saturating_sub(MS / 2) <= seen.high.0
+            };
+            let alike = allowed.iter().zip(&departures.seen).filter(|&pair| within(pair)).count();
+            let share = alike as f64 / f64::from(there.segments);
+            assert!(share > least, "{follower} in a capture of {algorithm}: {share}");
+            assert!(least > 0.0 || share < 0.9, "{follower} in a capture of {algorithm}: {share}");
+        }
+    }
+}
+
 #[test]
 fn another_algorithm_departs_from_the_capture() {
     let script = captured("cubic:linux");
@@ -119,7 +178,8 @@ fn a_capture_that_lacks_packets_is_followed() {
 fn an_empty_capture_has_the_first_window() {
     let flow = FlowSpec::bulk("f", "reno", Time::ZERO, &[0], &[1]);
     let stack = StackSpec::clone(&Arc::clone(&flow.stack));
-    let script = Script { stack, handshake: Time(MS), start: Time(MS), events: Vec::new(), segments: 12 };
+    let script =
+        Script { stack, handshake: Time(MS), start: Time(MS), events: Vec::new(), segments: 12, departures: None };
     let followed = follow(&script, controller("reno"));
     assert_eq!(followed.allowed.iter().filter(|&&at| at == Time(MS)).count(), 10);
     assert_eq!((followed.window, followed.in_flight), (vec![10], vec![0]));

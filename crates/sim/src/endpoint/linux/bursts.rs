@@ -133,6 +133,22 @@ impl Sender {
         Burst::Sent(segments)
     }
 
+    /// Segments of the next burst while the window of `window` segments has room for `room` segments; 0 if it is deferred.
+    pub(in crate::endpoint) fn next_burst(&mut self, (room, window): (u32, u32), now: Time) -> u32 {
+        let first = self.next;
+        let quota = self.within_burst(room.min((window / 2).max(1)), first);
+        self.buffer.fill_head(first, quota, self.end);
+        let payload = u64::from(self.stack.payload_bytes);
+        let head = self.buffer.head_bytes(first);
+        if head > payload && self.repair.is_before_recovery() && now <= self.pace.last() + PATIENCE {
+            let limit = self.receiver_bytes().min(u64::from(room) * payload);
+            if self.is_deferred(now, (room, window), first, (head, limit)) {
+                return 0;
+            }
+        }
+        quota.min(self.buffer.head().0.saturating_sub(first))
+    }
+
     /// Sends the part of a segment that fills the receive window, or that is the last of the buffer at the head, if no
     /// other part is outstanding (`tcp_mss_split_point`). Returns the number of parts.
     #[inline]

@@ -1,115 +1,23 @@
-//! Replay of a capture: the sender of one algorithm is led by the ACKs and by the transmissions that a capture shows.
-//!
-//! The algorithm's own transmissions would soon differ from those of the captured sender, and every ACK would then be
-//! for segments that the algorithm has not sent. So the segments outstanding, the losses, the RTTs and the delivery rates
-//! are those of the capture at all times, and only the window and the pacing rate are the algorithm's. For each
-//! segment, [`Followed::allowed`] is the time at which this window and this rate would have let it leave, given all that
-//! left before it. A sender that runs the algorithm sends each segment at this time.
-//!
-//! A retransmission timeout is taken from the capture, too, because the phase of its host's timer interrupts is unknown.
+//! A sender that is led through a capture.
 
 use std::sync::Arc;
 
 use elephan_cc::draws::Draws;
 use elephan_cc::{Algorithm, Controller};
 
-use super::boundary::{End, Outlet};
-use super::linux::tlp::Probe;
-use super::sender::Sender;
+use super::script::{Acked, Departed, Event, Followed, Script};
+use super::within::Within;
+use crate::endpoint::boundary::{End, Outlet};
+use crate::endpoint::linux::tlp::Probe;
+use crate::endpoint::sender::Sender;
 use crate::packet::{FlowId, Packet, flag};
 use crate::sidecar::{SackEntry, Sidecar};
 use crate::spec::{FlowSpec, Handshake, Spec, StackSpec};
 use crate::time::Time;
 
-/// An ACK that the captured sender received.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Acked {
-    /// Time of its arrival.
-    pub at: Time,
-    /// Next segment expected.
-    pub cumulative: u32,
-    /// SACK blocks `[first, past)`, newest first, and their number.
-    pub blocks: [(u32, u32); 3],
-    /// Number of blocks.
-    pub count: u8,
-    /// Segments `[first, past)` that arrived twice (D-SACK); empty if there are none to report.
-    pub repeated: (u32, u32),
-    /// Segment whose arrival caused the ACK, time at which it was sent, and true if that was a retransmission.
-    pub trigger: u32,
-    /// See [`Acked::trigger`].
-    pub stamp: Time,
-    /// See [`Acked::trigger`].
-    pub is_of_resent: bool,
-    /// One-way delay of this segment, in units of [`crate::packet::OWD_UNIT_PS`].
-    pub owd: u32,
-    /// True if the ACK echoes a mark.
-    pub echoes: bool,
-    /// Advertised receive window, segments.
-    pub window: u32,
-}
-
-/// Segments that the captured sender sent together: new ones, or retransmissions.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Departed {
-    /// Time of the transmission.
-    pub at: Time,
-    /// First segment.
-    pub first: u32,
-    /// Segment after the last one.
-    pub past: u32,
-}
-
-/// An event of a capture.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
-    /// An ACK arrives.
-    Acked(Acked),
-    /// Segments leave.
-    Departed(Departed),
-}
-
-impl Event {
-    /// Time of the event.
-    #[must_use]
-    pub fn at(&self) -> Time {
-        match self {
-            Self::Acked(ack) => ack.at,
-            Self::Departed(sent) => sent.at,
-        }
-    }
-}
-
-/// Connection of a capture, as its sender saw it.
-#[derive(Clone, Debug)]
-pub struct Script {
-    /// Transport of the captured host.
-    pub stack: StackSpec,
-    /// RTT of the handshake.
-    pub handshake: Time,
-    /// Time at which the sender could send its first segment.
-    pub start: Time,
-    /// Events, in the order of time.
-    pub events: Vec<Event>,
-    /// Number of segments.
-    pub segments: u32,
-}
-
-/// Transmissions that an algorithm allows.
-#[derive(Clone, Debug, Default)]
-pub struct Followed {
-    /// Time from which the algorithm lets each segment leave; [`Time::NEVER`] if it never does.
-    pub allowed: Vec<Time>,
-    /// Times of the start and of each event.
-    pub at: Vec<Time>,
-    /// Window of the algorithm after each event, segments.
-    pub window: Vec<u32>,
-    /// Segments in flight after each event.
-    pub in_flight: Vec<u32>,
-}
-
 /// Takes the packets that the sender would send, of which none leaves.
 #[derive(Clone, Default)]
-struct Nowhere {
+pub(super) struct Nowhere {
     beside: Sidecar,
 }
 
@@ -129,131 +37,38 @@ impl Outlet for Nowhere {
     }
 }
 
-/// Number of senders that follow a capture together, if the algorithm draws random numbers.
-const BRANCHES: usize = 16;
-
-/// Number of events after which the senders that depart most from the capture are replaced.
-const STRETCH: usize = 24;
-
-/// Error at which a transmission counts half in the comparison of such senders.
+/// Error at which a transmission counts half in the comparison of senders.
 const HALF: Time = Time(Time::MILLISECOND.0 / 5);
-
-/// Share of a stretch's score that counts in the next one: a random number may show only later.
-const MEMORY: f64 = 0.5;
-
-/// Leads a sender with this algorithm through a capture.
-///
-/// The random numbers of the captured sender are unknown. An algorithm that draws some is followed by several senders with
-/// different numbers, and after each stretch those that depart most from the capture continue from the others.
-#[must_use]
-pub fn follow(script: &Script, mut algorithm: Controller) -> Followed {
-    if algorithm.draws().is_some() {
-        return follow_in_branches(script, &algorithm);
-    }
-    let mut follower = Follower::new(script, algorithm);
-    for event in &script.events {
-        follower.advance(event);
-    }
-    let mut followed = follower.followed;
-    followed.allowed.resize(script.segments as usize, Time::NEVER);
-    followed
-}
-
-fn follow_in_branches(script: &Script, algorithm: &Controller) -> Followed {
-    let mut seed = 0;
-    let mut branches: Vec<Branch> = (0..BRANCHES).map(|_| Branch::new(script, algorithm.clone(), &mut seed)).collect();
-    let mut pieces: Vec<Piece> = Vec::new();
-    for events in script.events.chunks(STRETCH) {
-        for branch in &mut branches {
-            events.iter().for_each(|event| branch.follower.advance(event));
-            branch.end_stretch(&mut pieces);
-        }
-        branches.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let (best, worst) = branches.split_at_mut(BRANCHES / 2);
-        for (worst, best) in worst.iter_mut().zip(best) {
-            *worst = best.clone();
-            worst.follower.draw_anew(&mut seed);
-        }
-    }
-    let mut next = branches.first().and_then(|best| best.piece);
-    let mut line = Vec::new();
-    while let Some(piece) = next {
-        line.push(piece);
-        next = pieces[piece].before;
-    }
-    let mut followed = Followed::default();
-    for piece in line.into_iter().rev() {
-        followed.append(&mut pieces[piece].followed);
-    }
-    followed.allowed.resize(script.segments as usize, Time::NEVER);
-    followed
-}
-
-/// One of several senders that follow a capture with different random numbers.
-#[derive(Clone)]
-struct Branch {
-    follower: Follower,
-    /// Agreement with the capture, of which that of the last stretches counts most.
-    score: f64,
-    /// The last piece of what this sender did.
-    piece: Option<usize>,
-}
-
-/// Record of a sender in a stretch, and the piece before it.
-struct Piece {
-    followed: Followed,
-    before: Option<usize>,
-}
-
-impl Branch {
-    fn new(script: &Script, algorithm: Controller, seed: &mut u64) -> Self {
-        let mut follower = Follower::new(script, algorithm);
-        follower.draw_anew(seed);
-        Self { follower, score: 0.0, piece: None }
-    }
-
-    fn end_stretch(&mut self, pieces: &mut Vec<Piece>) {
-        self.score = self.score * MEMORY + std::mem::take(&mut self.follower.score);
-        pieces.push(Piece { followed: self.follower.take_followed(), before: self.piece });
-        self.piece = Some(pieces.len() - 1);
-    }
-}
-
-impl Followed {
-    fn append(&mut self, next: &mut Self) {
-        self.allowed.append(&mut next.allowed);
-        self.at.append(&mut next.at);
-        self.window.append(&mut next.window);
-        self.in_flight.append(&mut next.in_flight);
-    }
-}
 
 /// A sender that follows a capture.
 #[derive(Clone)]
-struct Follower {
-    sender: Sender,
-    out: Nowhere,
+pub(super) struct Follower {
+    pub(super) sender: Sender,
+    pub(super) out: Nowhere,
     /// Segment after the last one that the receive window allows.
-    receivable: u32,
+    pub(super) receivable: u32,
     /// The receive window of the last ACK.
-    window: u32,
+    pub(super) window: u32,
     /// Segment after the last one that the algorithm allows.
-    allowed: u32,
-    followed: Followed,
+    pub(super) allowed: u32,
+    pub(super) followed: Followed,
     /// Number of the first segment in `followed`.
-    first: u32,
+    pub(super) first: u32,
     /// Number of segments of the capture.
-    segments: u32,
+    pub(super) segments: u32,
     /// Agreement with the capture in this stretch.
-    score: f64,
+    pub(super) score: f64,
+    /// State of a replay whose transmissions are known within bounds only.
+    pub(super) within: Option<Within>,
 }
 
 impl Follower {
-    fn new(script: &Script, algorithm: Controller) -> Self {
+    pub(super) fn new(script: &Script, algorithm: Controller) -> Self {
         let mut flow = FlowSpec::bulk("captured", "reno", script.start, &[0], &[1]);
         flow.stack =
             Arc::new(StackSpec { handshake: false, quick_acks: 0, receive_window: None, ..script.stack.clone() });
         let spec = Spec::dumbbell(1_000_000_000, script.handshake, 1, Time::SECOND, &[]);
+        flow.send_buffer_bytes = spec.send_buffer_bytes(&flow);
         let mut sender = Sender::new(FlowId(0), &spec, &flow, script.start, algorithm, &Arc::from([]));
         let handshake = Some(Handshake { rtt: script.handshake, receivers_rtt: script.handshake });
         sender.note_handshake(handshake, handshake);
@@ -267,14 +82,19 @@ impl Follower {
             first: 0,
             segments: script.segments,
             score: 0.0,
+            within: script.departures.clone().map(|departures| Within::new(departures, script.handshake)),
         };
         this.sender.begin_led(script.start, &mut this.out);
         this.note(script.start);
+        if this.within.is_some() {
+            this.release(script.start);
+            this.sender.buffer.lay_out(this.sender.next);
+        }
         this
     }
 
     /// Gives the algorithm random numbers that no other sender has.
-    fn draw_anew(&mut self, seed: &mut u64) {
+    pub(super) fn draw_anew(&mut self, seed: &mut u64) {
         *seed += 1;
         if let Some(draws) = self.sender.algorithm.draws() {
             *draws = Draws::new(*seed);
@@ -282,17 +102,35 @@ impl Follower {
     }
 
     /// Takes the next event.
-    fn advance(&mut self, event: &Event) {
+    pub(super) fn advance(&mut self, event: &Event) {
+        if self.within.is_some() {
+            self.run_until(event.at());
+        }
         self.run_timer(event.at());
         match event {
             Event::Acked(ack) => self.take(ack),
             Event::Departed(sent) => self.send(*sent),
         }
         self.note(event.at());
+        if self.within.is_some() {
+            self.release(event.at());
+        }
+    }
+
+    /// Lets everything leave that the capture still has.
+    pub(super) fn finish(&mut self) {
+        if self.within.is_some() {
+            self.run_until(Time::NEVER);
+        }
+    }
+
+    /// Returns what the algorithm allows.
+    pub(super) fn into_followed(self) -> Followed {
+        self.followed.complete(self.segments)
     }
 
     /// Takes what has been recorded of the segments that were sent.
-    fn take_followed(&mut self) -> Followed {
+    pub(super) fn take_followed(&mut self) -> Followed {
         let sent = (self.sender.next - self.first) as usize;
         self.followed.allowed.resize(sent.max(self.followed.allowed.len()), Time::NEVER);
         // A piece keeps the memory of its own segments alone, and not that of all that are allowed already.
@@ -304,21 +142,21 @@ impl Follower {
     }
 
     /// Lets the timer of the reordering window expire, if that is due by `now`.
-    fn run_timer(&mut self, now: Time) {
+    pub(super) fn run_timer(&mut self, now: Time) {
         let due = self.sender.timers.reordering_due();
         if due <= now && self.sender.timers.takes_reordering(due) {
             self.give_up_waiting(due.max(self.sender.now));
         }
     }
 
-    fn give_up_waiting(&mut self, now: Time) {
+    pub(super) fn give_up_waiting(&mut self, now: Time) {
         self.sender.now = now;
         self.sender.give_up_waiting(now, &mut self.out);
         self.note(now);
     }
 
     /// Takes an ACK.
-    fn take(&mut self, ack: &Acked) {
+    pub(super) fn take(&mut self, ack: &Acked) {
         let next = self.sender.next;
         if ack.cumulative > next {
             // The capture lacks a transmission.
@@ -329,27 +167,28 @@ impl Follower {
         self.receivable = ack.cumulative.saturating_add(ack.window);
         self.sender.announced.tell_larger(ack.window > self.window);
         self.window = ack.window;
+        let (stamp, owd, is_of_resent) = self.stamp(ack);
         let mut flags = flag::ACK;
-        flags |= if ack.is_of_resent { flag::RETRANSMIT } else { 0 } | if ack.echoes { flag::ECE } else { 0 };
-        let mut extra = ack.owd;
+        flags |= if is_of_resent { flag::RETRANSMIT } else { 0 } | if ack.echoes { flag::ECE } else { 0 };
+        let mut extra = owd;
         if ack.count > 0 || ack.repeated.0 < ack.repeated.1 {
             flags |= flag::BESIDE;
             let blocks = ack.blocks.map(|(first, past)| (first, past.min(next)));
             extra = self.out.beside.sacks.put(SackEntry {
                 blocks,
                 count: ack.count,
-                owd: ack.owd,
+                owd,
                 trigger: ack.trigger.min(next.saturating_sub(1)),
                 repeated: ack.repeated,
                 ..SackEntry::default()
             });
         }
-        let packet = Packet::new(ack.at, ack.stamp.min(ack.at), FlowId(0), ack.cumulative, 52, flags, extra);
+        let packet = Packet::new(ack.at, stamp.min(ack.at), FlowId(0), ack.cumulative, 52, flags, extra);
         self.sender.on_ack(&packet, &mut self.out);
     }
 
     /// Takes a transmission.
-    fn send(&mut self, sent: Departed) {
+    pub(super) fn send(&mut self, sent: Departed) {
         self.sender.now = sent.at;
         let next = self.sender.next;
         if sent.first < next {
@@ -360,7 +199,7 @@ impl Follower {
         }
     }
 
-    fn send_new(&mut self, sent: Departed) {
+    pub(super) fn send_new(&mut self, sent: Departed) {
         // Segments that left together waited for the last of them, and for the pacing of the burst before.
         let is_paced = self.sender.pace.is_active() && self.sender.socket_rate(sent.first).is_some();
         let paced = if is_paced { self.sender.pace.next() } else { Time::ZERO };
@@ -378,14 +217,17 @@ impl Follower {
                 // The sender waited for its pacing alone, so it was not late, whatever the algorithm's rate would be.
                 self.sender.pace.allow_at(sent.at);
             }
-            let error = latest.0.abs_diff(sent.at.0) as f64 / HALF.0 as f64;
-            self.score += together.len() as f64 / (1.0 + error);
+            let (count, error) = (together.len(), latest.0.abs_diff(sent.at.0));
+            self.agree(count, error);
         }
         let receivable = self.receivable.saturating_sub(sent.past);
         self.sender.send_led(sent.past - sent.first, receivable, sent.at, &mut self.out);
+        if let Some(within) = &mut self.within {
+            within.note_left(self.sender.next, self.sender.board.una(), sent.at);
+        }
     }
 
-    fn send_again(&mut self, sent: Departed) {
+    pub(super) fn send_again(&mut self, sent: Departed) {
         let una = self.sender.board.una();
         for segment in sent.first.max(una)..sent.past {
             if self.sender.board.is_sacked(segment) {
@@ -403,7 +245,7 @@ impl Follower {
                 self.sender.resend_led(segment, sent.at, &mut self.out);
             } else if segment + 1 == self.sender.next && self.sender.timers.probe.is_acknowledged() {
                 self.sender.probe_led(segment, sent.at, &mut self.out);
-            } else if segment == self.sender.board.una() {
+            } else if segment == self.sender.board.una() && self.may_time_out(segment, sent.at) {
                 self.sender.on_timeout(sent.at, &mut self.out);
                 if self.sender.board.is_unrepaired(segment) {
                     self.sender.resend_led(segment, sent.at, &mut self.out);
@@ -416,7 +258,7 @@ impl Follower {
     }
 
     /// Records the segments that the algorithm allows at `now`.
-    fn note(&mut self, now: Time) {
+    pub(super) fn note(&mut self, now: Time) {
         let sender = &self.sender;
         let (window, in_flight) = (sender.allowance(), sender.board.in_flight(sender.next));
         // Lost segments come before new ones. Segments that have left although the window did not allow them are allowed
@@ -430,6 +272,17 @@ impl Follower {
         self.followed.in_flight.push(in_flight);
     }
 
+    /// True if a segment that is repeated at `now` without a sign of its loss may have timed out.
+    fn may_time_out(&self, segment: u32, now: Time) -> bool {
+        let silent = self.sender.rack.sent(segment).map_or(Time::NEVER, |sent| now.since(sent));
+        self.within.is_none() || silent.0 > self.sender.rtt.timeout().0 / 2
+    }
+
+    /// Counts segments that leave with an error of this many ps.
+    pub(super) fn agree(&mut self, segments: usize, error_ps: u64) {
+        self.score += segments as f64 / (1.0 + error_ps as f64 / HALF.0 as f64);
+    }
+
     /// True if these new segments are a tail loss probe: one segment after a silence of a round trip.
     fn is_probe(&self, sent: &Departed) -> bool {
         let silent_since = self.sender.pace.last();
@@ -437,7 +290,7 @@ impl Follower {
     }
 
     /// Records that the segments below `past` are allowed from `now` on.
-    fn allow(&mut self, now: Time, past: u32) {
+    pub(super) fn allow(&mut self, now: Time, past: u32) {
         let last = past.min(self.segments);
         for segment in self.allowed.max(self.first)..last {
             let place = (segment - self.first) as usize;

@@ -1,0 +1,89 @@
+//! Several senders that follow a capture with different random numbers.
+
+use elephan_cc::Controller;
+
+use super::follower::Follower;
+use super::script::{Followed, Script};
+
+/// Number of senders that follow a capture together, if the algorithm draws random numbers.
+const BRANCHES: usize = 16;
+
+/// Number of events after which the senders that depart most from the capture are replaced.
+const STRETCH: usize = 24;
+
+/// Share of a stretch's score that counts in the next one: a random number may show only later.
+const MEMORY: f64 = 0.5;
+
+/// Follows a capture with several senders, and returns what the best one did.
+pub(super) fn follow_in_branches(script: &Script, algorithm: &Controller) -> Followed {
+    let mut seed = 0;
+    let mut branches: Vec<Branch> = (0..BRANCHES).map(|_| Branch::new(script, algorithm.clone(), &mut seed)).collect();
+    let mut pieces: Vec<Piece> = Vec::new();
+    for events in script.events.chunks(STRETCH) {
+        for branch in &mut branches {
+            events.iter().for_each(|event| branch.follower.advance(event));
+            branch.end_stretch(&mut pieces);
+        }
+        branches.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let (best, worst) = branches.split_at_mut(BRANCHES / 2);
+        for (worst, best) in worst.iter_mut().zip(best) {
+            *worst = best.clone();
+            worst.follower.draw_anew(&mut seed);
+        }
+    }
+    for branch in &mut branches {
+        branch.follower.finish();
+        branch.end_stretch(&mut pieces);
+    }
+    let mut next = branches.first().and_then(|best| best.piece);
+    let mut line = Vec::new();
+    while let Some(piece) = next {
+        line.push(piece);
+        next = pieces[piece].before;
+    }
+    let mut followed = Followed::default();
+    for piece in line.into_iter().rev() {
+        followed.append(&mut pieces[piece].followed);
+    }
+    followed.complete(script.segments)
+}
+
+/// One of several senders that follow a capture with different random numbers.
+#[derive(Clone)]
+struct Branch {
+    follower: Follower,
+    /// Agreement with the capture, of which that of the last stretches counts most.
+    score: f64,
+    /// The last piece of what this sender did.
+    piece: Option<usize>,
+}
+
+/// Record of a sender in a stretch, and the piece before it.
+struct Piece {
+    followed: Followed,
+    before: Option<usize>,
+}
+
+impl Branch {
+    fn new(script: &Script, algorithm: Controller, seed: &mut u64) -> Self {
+        let mut follower = Follower::new(script, algorithm);
+        follower.draw_anew(seed);
+        Self { follower, score: 0.0, piece: None }
+    }
+
+    fn end_stretch(&mut self, pieces: &mut Vec<Piece>) {
+        self.score = self.score * MEMORY + std::mem::take(&mut self.follower.score);
+        pieces.push(Piece { followed: self.follower.take_followed(), before: self.piece });
+        self.piece = Some(pieces.len() - 1);
+    }
+}
+
+impl Followed {
+    fn append(&mut self, next: &mut Self) {
+        self.allowed.append(&mut next.allowed);
+        self.at.append(&mut next.at);
+        self.window.append(&mut next.window);
+        self.in_flight.append(&mut next.in_flight);
+        self.repeated.append(&mut next.repeated);
+    }
+}
