@@ -137,7 +137,7 @@ def departures(
 
 def _phase(tick_ns: Longs, echoes: Longs, acks: Arrivals, clock_ns: int) -> int:
     """Time to add to the beginnings of ticks, ns. Most segments leave when an ACK arrives, so ticks begin where most of
-    these ACKs are within theirs."""
+    these ACKs are within theirs. A sender that paces waits longer, but not for an ACK with a later timestamp."""
     stamps, first, count = np.unique(acks.tsval, return_index=True, return_counts=True)
     if not len(stamps):
         return 0
@@ -147,13 +147,20 @@ def _phase(tick_ns: Longs, echoes: Longs, acks: Arrivals, clock_ns: int) -> int:
     known = (stamps[place] == echoes) & (early < 2 * clock_ns) & (late > -2 * clock_ns)
     if not known.any():
         return 0
-    # Beginnings for which one of the ACKs is within the tick, as a step up and a step down for each packet.
-    edges = np.concatenate([early[known] - clock_ns, late[known]])
-    steps = np.repeat([1, -1], int(known.sum()))
+    low, high = _most_within(early[known] - clock_ns, late[known])
+    later = np.append(acks.at_ns[first], acks.at_ns[-1] + clock_ns)[place + 1] - tick_ns
+    least, most = _most_within(early[known] - clock_ns, later[known])
+    return int(np.clip((low + high) // 2, least, most))
+
+
+def _most_within(low: Longs, high: Longs) -> tuple[int, int]:
+    """The span that is inside most intervals."""
+    edges = np.concatenate([low, high])
+    steps = np.repeat([1, -1], len(low))
     order = np.lexsort((-steps, edges))
     best = int(np.argmax(np.cumsum(steps[order])))
     edges = edges[order]
-    return int(edges[best] + edges[min(best + 1, len(edges) - 1)]) // 2
+    return int(edges[best]), int(edges[min(best + 1, len(edges) - 1)])
 
 
 def _bounds(packets: Packets, tick_ns: Longs, acks: Arrivals, clock_ns: int) -> tuple[Longs, Longs]:
