@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from elephan.backends import RawResult, get
+from elephan.backends import RawResult, base, get
 from elephan.backends.kernel.lab import can_run
 from elephan.backends.linux import build, kernels, lab
 from elephan.backends.linux.guest import GuestError
@@ -163,6 +163,12 @@ def test_beside_simulated_flows_the_kernels_queue_is_refused() -> None:
         ScenarioError, match=r"the engine \(flows say where they run\); leave that out, or write 'codel'"
     ):
         Plan.of(scenario, 250)
+
+
+def test_a_patched_kernel_has_the_queues_of_the_kernel() -> None:
+    base.refuse_other_backends("linux+0123456789ab", dumbbell(queue="linux:dualpi2"))
+    with pytest.raises(ScenarioError, match="the backend 'kernel' has no queue 'linux:dualpi2'"):
+        base.refuse_other_backends("kernel", dumbbell(queue="linux:dualpi2"))
 
 
 @pytest.mark.parametrize("backend", ["sim", "model", "kernel", "quic"])

@@ -87,15 +87,17 @@ def refuse_other_backends(name: str, scenario: Scenario) -> None:
         ScenarioError: a flow or a queue discipline needs another backend; the message names that backend.
     """
     simulates = name in (transports.SIMULATOR, *transports.TRANSPORTS)
+    # A patched kernel, "linux+" and a digest, has all that the kernel has.
+    names = (None, name, name.partition("+")[0])
     for i, flow in enumerate(scenario.flow):
-        if flow.backend not in (None, name) and not (simulates and flow.backend == transports.SIMULATOR):
+        if flow.backend not in names and not (simulates and flow.backend == transports.SIMULATOR):
             raise ScenarioError(
                 f"the backend '{name}' has no flows of '{flow.backend}'; write --on {flow.backend}",
                 path=f"flow[{i}].backend",
             )
     for field, queue in queues_of(scenario):
         wanted = catalog.backend_of_queue(queue)
-        if wanted not in (None, name):
+        if wanted not in names:
             own = queue.partition(":")[2]
             simulated = f", or '{own}' for the simulator's own" if own in catalog.queues() else ""
             raise ScenarioError(
