@@ -1,4 +1,4 @@
-"""What the pages that programs write have in common."""
+"""Folder and Markdown tables of the pages that programs write."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ from tests.fuzz.draws import GARBAGE, MS, US, Draws, S
 from elephan.scenario import catalog, named, units
 from elephan.scenario.channels import MODELS
 from elephan.scenario.errors import ScenarioError
-from elephan.scenario.schema import ARRIVALS, PERTURBATIONS, RECORDS, RESOLUTIONS, SIZES, TIMES, StackSpec
+from elephan.scenario.schema import ARRIVALS, PERTURBATIONS, RECORDS, RESOLUTIONS, SIZES, TIMES
+from elephan.scenario.stack_table import StackSpec
 from elephan.scenario.stacks import DETECTIONS, HOST_RULES, HOSTS, RECOVERIES, STACKS
 from elephan.scenario.traffic import RTTS
 

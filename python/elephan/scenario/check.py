@@ -15,7 +15,6 @@ from elephan.scenario.graph import Graph
 from elephan.scenario.impairments import check_rate_steps
 from elephan.scenario.schema import (
     DATAGRAMS,
-    STACK_FIELDS,
     Application,
     Datagrams,
     Events,
@@ -23,6 +22,7 @@ from elephan.scenario.schema import (
     ScenarioTable,
     Traffic,
 )
+from elephan.scenario.stack_table import STACK_FIELDS
 from elephan.scenario.stacks import is_udt
 from elephan.scenario.traffic import check_round_trips
 from elephan.scenario.units import PS_PER_S, format_rate, format_time

@@ -25,7 +25,8 @@ from elephan.scenario.graph import Graph, build_graph
 from elephan.scenario.groups import member_name, member_start_ps, without_groups
 from elephan.scenario.impairments import OVER_TIME
 from elephan.scenario.overrides import MOST_PARTS, apply_overrides, check_depth
-from elephan.scenario.schema import HOSTS, TABLES, ScenarioTable, Table, field_names
+from elephan.scenario.schema import HOSTS, TABLES, ScenarioTable, field_names
+from elephan.scenario.table import Table
 from elephan.scenario.timed import TimedTable, toml
 from elephan.scenario.toml import Inline, write_toml
 from elephan.scenario.units import format_time
