@@ -132,3 +132,16 @@ def here(page: object) -> list[str]:
     """Utilization of the bottleneck: here, and published."""
     words: list[str] = page.inner_text("#living-numbers tr:nth-child(2)").split()  # type: ignore[attr-defined]
     return words[-2:]
+
+
+def test_the_address_names_a_run_and_its_seed(browser: object, run: Run, tmp_path: Path) -> None:
+    report = run_report(run, tmp_path)
+    page = browser.new_page()  # type: ignore[attr-defined]
+    page.goto(f"{report.as_uri()}#run={run.manifest['scenario_hash']}-sim-s7")
+    until_alive(page, 1)
+    assert "with seed 7" in page.inner_text("#living-controls select >> nth=0")
+    page.evaluate(f"location.hash = '#run={run.id}'")
+    until_alive(page, 2)
+    shown = page.inner_text("#living-numbers tr:nth-child(2)").split()
+    assert shown[-1] == f"{run.summary()['links'][0]['utilization']:.3g}"
+    page.close()

@@ -99,7 +99,7 @@ async function start($: (id: string) => HTMLElement, say: (text: string) => void
       made.append(label, input, ...more);
       controls.append(made);
     };
-    if (data.runs.length > 1) {
+    if (data.runs.length > 1 || !data.runs.includes(run)) {
       const offered = data.runs.includes(run) ? data.runs : [run, ...data.runs];
       const choose = select(offered.map((r, i) => [String(i), r.label]), String(offered.indexOf(run)));
       choose.onchange = () => take(offered[Number(choose.value)]!);
