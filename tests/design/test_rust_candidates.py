@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import elephan
-from elephan.design import objective, reviewed_rust, score
+from elephan.design import contained, objective, places, reviewed_rust, score, trials
+from elephan.design.contained import ContainedError
 from elephan.design.evolution.exporting import export
 from elephan.design.reviewed import ReviewError
 from elephan.scenario import ScenarioError, rust_files
@@ -71,6 +72,9 @@ def written(folder: Path, step: str = "", before: str = "") -> Path:
         ("let _ = std::time::Instant::now();", "line 22: uses std::time; a candidate is arithmetic and may use array"),
         ("let _ = ::std::fs::read(\"x\");", "line 22: uses std::fs"),
         ("use std::{collections::BTreeMap, env};", "line 22: uses std::env"),
+        ("std::process::exit(0);", "line 22: uses std::process"),
+        ("let _ = std::process::Command::new(\"true\").spawn();", "line 22: uses std::process"),
+        ("let _ = std::net::TcpStream::connect(\"1.1.1.1:80\");", "line 22: uses std::net"),
         ("use std as other;", "line 22: uses std as a whole"),
         ("static N: u32 = 1;", "line 22: has a static, which flows would share"),
         ("unsafe {}", "line 22: is unsafe"),
@@ -180,3 +184,38 @@ def test_a_misbehaving_candidate_in_rust_ends_with_its_reason(tmp_path: Path, st
     assert found.combined_score == objective.WORST
     assert reason in found.failures[0]["reason"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["mine.rs"]
+
+
+@compiled
+@pytest.mark.large
+def test_an_endless_loop_in_rust_ends_at_the_limit(tmp_path: Path) -> None:
+    library = rust_files.library(rust_files.read(written(tmp_path, "loop {}")))
+    trial = trials.plan(places.training()[:1], 1, 5.0)[:1]
+    with pytest.raises(ContainedError, match="took more than 5 s, in its runs"):
+        contained.run(str(library), {}, [trial], jobs=1, wall_s=5.0)
+
+
+CHEATS = {
+    "ignores losses": ("self.window = (self.window / 2.0).max(2.0);", "self.window += 1.0;"),
+    "is idle": ("self.window += ack.acked / self.window", "self.window = 1.0"),
+    "sends all before the run's end": (
+        "self.window += ack.acked / self.window",
+        "self.window += if ack.now > 28.0 { 50.0 } else { ack.acked / self.window }",
+    ),
+}
+
+
+@compiled
+@pytest.mark.large
+def test_cheats_in_rust_gain_nothing(tmp_path: Path) -> None:
+    text = MINE.replace("if self.acks == 50 {\n            STEP\n        }", "")
+    scores = {}
+    for name, (honest, cheat) in {"honest": ("", ""), **CHEATS}.items():
+        assert honest in text
+        file = tmp_path / "mine.rs"
+        file.write_text(text.replace(honest, cheat) if honest else text, encoding="utf-8")
+        found = score(str(file), seeds=1, paths=12)
+        assert not found.failures
+        scores[name] = found.combined_score
+    assert max(scores, key=lambda name: scores[name]) == "honest", scores
+    assert max(scores["ignores losses"], scores["is idle"]) < 0
