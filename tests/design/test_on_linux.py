@@ -8,9 +8,10 @@ import pytest
 
 from elephan.backends.kernel.lab import can_run
 from elephan.backends.linux import lab
-from elephan.design import confirming, objective, score, space
+from elephan.design import confirming, objective, places, score, space, trials
 from elephan.design.goals import goal
 from elephan.design.searching import Found, Judge
+from elephan.design.trials import TrialError
 
 SIMPLE = Path(__file__).parents[2] / "examples" / "tcp_simple.c"
 LACKING = "; ".join(f"{item.name}: {item.help}" for item in lab.check() if item.needed and not item.ok)
@@ -25,6 +26,19 @@ def test_a_candidate_in_c_has_a_score() -> None:
     assert not found.failures
     assert -2 < found.combined_score < 2
     assert found.artifacts["contained"]["network"] == "not restricted"
+
+
+@pytest.mark.large
+@on_linux
+def test_an_endless_loop_in_c_ends_at_the_limit(tmp_path: Path) -> None:
+    text = SIMPLE.read_text(encoding="utf-8")
+    honest = "\tif (!tcp_is_cwnd_limited(sk))\n\t\treturn;"
+    assert honest in text
+    file = tmp_path / "tcp_loop.c"
+    file.write_text(text.replace(honest, "\tfor (;;)\n\t\tcpu_relax();"), encoding="utf-8")
+    trial = trials.plan(places.training()[:1], 1, 5.0)[:1]
+    with pytest.raises(TrialError, match="no run ended for 60 s"):
+        trials.measure_on_linux(str(file), {}, trial, jobs=1, wall_s=60.0)
 
 
 def test_a_wrong_file_in_c_is_a_failure(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,13 +16,15 @@ from typing import Any
 from elephan import metrics
 from elephan.design.places import Place, duration_s
 from elephan.metrics.batch import batch
-from elephan.runs import Run, Store, SweepError, sweep
+from elephan.runs import Cancelled, Run, Store, SweepError, sweep
 from elephan.scenario import Scenario, own
 
 ALONE, BESIDE, LATE = "alone", "beside", "late"
 SITUATIONS = (ALONE, BESIDE, LATE)
 BASELINE = "cubic"
 _METRICS = ("goodput_mbps", "mean_queue_delay_ms")
+_LOOPS_AFTER_S = 600.0
+"""Wall time without a finished run on Linux; one of 36 s takes some seconds, and the compiler goes first."""
 _LATE_AFTER = 1 / 3
 """Start of the late-starting flow, as a fraction of the run."""
 
@@ -85,9 +88,12 @@ def measure(
 
 
 def measure_on_linux(
-    spec: str, parameters: Parameters, trials: Sequence[Trial], *, jobs: int | None = None
-) -> dict[Trial, Measured]:
+    spec: str, parameters: Parameters, trials: Sequence[Trial], *, jobs: int | None = None,
+    wall_s: float = _LOOPS_AFTER_S,
+) -> dict[Trial, Measured]:  # fmt: skip
     """Run trials on a Linux kernel in virtual time, which compiles an algorithm in C.
+
+    Nothing in a kernel ends a callback that loops, so the runs end if none is finished for ``wall_s``.
 
     Raises:
         TrialError: a run failed.
@@ -95,8 +101,18 @@ def measure_on_linux(
     """
     with tempfile.TemporaryDirectory(prefix="elephan-score-") as folder:
         scenarios = [base((spec, spec), parameters, t.situation).replace(_row(t)) for t in trials]
+        last_s, finished = time.monotonic(), 0
+
+        def watched(_done: float, _total: float, count: int, _all: int) -> bool:
+            nonlocal last_s, finished
+            if count > finished:
+                last_s, finished = time.monotonic(), count
+            return time.monotonic() - last_s < wall_s
+
         try:
-            done = sweep(scenarios, on="linux", jobs=jobs, store=Store(folder), progress=False)
+            done = sweep(scenarios, on="linux", jobs=jobs, store=Store(folder), progress=watched)
+        except Cancelled:
+            raise TrialError(f"no run ended for {wall_s:g} s; each function must end soon") from None
         except SweepError as error:
             failure = error.failures[0]
             raise TrialError(str(failure.error)) from None
