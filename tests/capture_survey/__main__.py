@@ -36,7 +36,7 @@ from elephan.explanation import (
     fit_algorithm,
     fit_path,
 )
-from elephan.explanation.algorithm import AT_SENDER, ELSEWHERE, judged
+from elephan.explanation.algorithm import bounds_of, judged
 from elephan.explanation.connection import Connection
 from elephan.explanation.predicting import duration_of, predict
 from elephan.explanation.results import OF_PATH, Limits
@@ -147,8 +147,9 @@ def judge(draw: Draw) -> dict[str, Any]:
     found, path = fit_algorithm(events), fit_path(events)
     name = draw.algorithm.split(":")[0]
     others = {match.algorithm: match.score for match in found.ranking if match.algorithm.split(":")[0] != name}
-    bounds = AT_SENDER if events.exact else ELSEWHERE
-    without = judged(others, events.segments, found.tolerance_s, bounds) if others else AlgorithmFit((), (), 0.0)
+    without = (
+        judged(others, events.segments, found.tolerance_s, bounds_of(events)) if others else AlgorithmFit((), (), 0.0)
+    )
     return {
         **asdict(draw), "segments": events.segments, "names": found.names, "without": without.names,
         "score": max((match.score for match in found.ranking if match.algorithm.split(":")[0] == name), default=0.0),

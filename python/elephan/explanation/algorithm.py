@@ -45,6 +45,7 @@ class Bounds:
 
 AT_SENDER = Bounds(0.98, 0.9, 0.15)
 ELSEWHERE = Bounds(0.96, 0.85, 0.2)
+NUMBERED = Bounds(0.96, 0.95, 0.15)
 LEAST_SCORE_OF_DRAWN = 0.75
 """The same, of an algorithm with random numbers, which a replay can only guess."""
 LEAST_LEAD_OF_DRAWN = 0.25
@@ -176,7 +177,14 @@ def fit_algorithm(events: Events, leave_out: Iterable[str] = (), jobs: int = 2) 
 
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         scores = dict(zip(names, pool.map(partial(replays.score, tolerances=tolerances), names), strict=True))
-    return judged(scores, events.segments, tolerances[-1], AT_SENDER if events.exact else ELSEWHERE)
+    return judged(scores, events.segments, tolerances[-1], bounds_of(events))
+
+
+def bounds_of(events: Events) -> Bounds:
+    """Bounds of a capture, by its place and by whether its sender numbers packets."""
+    if events.exact:
+        return AT_SENDER
+    return ELSEWHERE if events.within is None else NUMBERED
 
 
 def judged(scores: dict[str, float], segments: int, tolerance_s: float, bounds: Bounds = AT_SENDER) -> AlgorithmFit:
