@@ -2,7 +2,7 @@
 
     python examples/evolution/evolve.py [--candidates 3000] [--minutes 60] [--seed 1] [--out lineage.json]
 
-It needs no language model, and a fifth of a second of processor time for each candidate. The result is a JSON
+It needs no language model, and about half a second of processor time for each candidate. The result is a JSON
 document with all individuals, the ancestry of the best one, its full score, which includes the held-out paths, and
 the time that it took.
 """
