@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.report.browsing import read
 
 from elephan import backends, metrics
 from elephan.cli.main import run_command
@@ -270,8 +271,7 @@ def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     (goodput,) = [line for line in document["lines"] if line["quantity"].startswith("goodput")]
     assert goodput["low"] <= goodput["sim"] <= goodput["high"]
     assert abs(goodput["differences"]["model"]) < 0.05
-    page = Path(document["report"]).read_text(encoding="utf-8")
-    assert "Congestion window of reno-1" in page
+    assert "Congestion window of reno-1" in read(Path(document["report"]))
     assert run_command(["compare-backends", "s.toml", "--in", "model", "--set", "flow[0].algorithm=bbr3"]) == 0
     assert "model: flow[0].algorithm: the model has no law for 'bbr3'" in capsys.readouterr().out
 

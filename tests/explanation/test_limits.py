@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.explanation import captures
 from tests.explanation.conftest import Make
+from tests.report.browsing import read
 
 import elephan
 from elephan.explanation import Explanation, Limit
@@ -66,7 +67,7 @@ def test_the_document_and_the_answer_name_no_host(make: Make) -> None:
 
 def test_the_page_draws_the_flow_and_names_no_host_and_no_file(make: Make, tmp_path: Path) -> None:
     found = elephan.explain(make())
-    page = explanation_report(found, tmp_path).read_text(encoding="utf-8")
+    page = read(explanation_report(found, tmp_path))
     hosts = [address for address, _ in found.connection.flow.hosts]
     assert not any(text in page for text in (*hosts, found.capture.path.name))
     assert found.text.split(".")[0] in page

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.explanation.conftest import Make
+from tests.report.browsing import read
 
 import elephan
 from elephan.cli.main import run_command
@@ -94,4 +95,4 @@ def test_a_comparison_takes_the_path_of_a_capture(make: Make, capsys: pytest.Cap
 
 def test_the_page_draws_the_simulation_over_the_capture(bulk: Explanation, tmp_path: Path) -> None:
     page = explanation_report(bulk, tmp_path, fit=bulk.path, algorithm=bulk.algorithm, check=bulk.check)
-    assert "simulated on the fitted path" in page.read_text(encoding="utf-8")
+    assert "simulated on the fitted path" in read(page)

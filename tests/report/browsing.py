@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import subprocess
 from base64 import b64decode
@@ -18,6 +19,13 @@ _TRIES = 5
 def unpacked(text: str) -> Any:
     """Data of a page, which are compressed there."""
     return json.loads(gzip.decompress(b64decode(text)))
+
+
+def read(page: Path) -> str:
+    """The text of a page with its data unpacked, as its script does it."""
+    text = page.read_text(encoding="utf-8")
+    data = r'(<script type="text/plain" id="(?!living-(?:worker|engine))[^"]*">)(.*?)</script>'
+    return re.sub(data, lambda found: found[1] + json.dumps(unpacked(found[2]), ensure_ascii=False), text)
 
 
 def browse(page: Path, *options: str, until: Callable[[str], bool] = lambda _: True) -> tuple[str, str]:

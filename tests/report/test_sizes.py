@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import elephan
 from elephan import export
 from elephan.cli.main import run_command
 from elephan.scenario import Scenario
-from elephan.web import page as web
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
 MOST_BYTES = 1_000_000
@@ -35,17 +33,6 @@ KINDS = {
     "explain": [["explain", "one.pcapng", "--out", "out"]],
     "paper": [["paper", "weigle2006", "--quick", "--figure", "3", "--out", "out"]],
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if not web.is_built():
-        pytest.skip("the page is not built: make web")
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

@@ -43,17 +43,6 @@ FIGURES: dict[str, Figure] = {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if not web.is_built():
-        pytest.skip("the page is not built: make web")
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shown = [{"id": one.id, "title": one.title, "caption": "", "files": []} for one in FIGURES.values()]
     page = {"title": "Figures", "figures": shown, "runs": [], "provenance": []}

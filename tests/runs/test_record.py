@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from tests.report.browsing import read
 
 import elephan
 from elephan import Run, Scenario, ScenarioError, Store, backends, metrics
@@ -183,7 +184,7 @@ def test_a_crowd_is_drawn_as_bands(tmp_path: Path) -> None:
             axes = figure.axes[0]
             assert len(axes.collections) == 4  # two bands a group
             assert [line.get_label() for line in axes.lines] == ["cubic-1: median of flows", "bbr-2"]
-        page = run_report(run, tmp_path / str(record)).read_text()
+        page = read(run_report(run, tmp_path / str(record)))
         assert "cubic-1: 95 %" in page
         assert "median" in run._repr_html_()
     run = elephan.run(scenario.replace(record=2), store=Store(tmp_path))
