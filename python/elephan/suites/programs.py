@@ -48,7 +48,7 @@ def _subject(stated: Mapping[str, Any], source: str) -> Subject:
     try:
         program = _scenario(fields).flow[0].program
     except ScenarioError as error:
-        raise ScenarioError(error.message, path=error.path.rpartition(f"{PROGRAM}.")[2], source=source) from None
+        raise ScenarioError(error.message, path=error.path.removeprefix(f"{PROGRAM}[0]."), source=source) from None
     assert program is not None
     words = [*(program.server or ()), *program.client, *program.environment.values()]
     for place, why in _PLACES.items():
