@@ -14,6 +14,9 @@ from elephan.scenario import Scenario
 
 PATH: dict[str, Any] = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "20 packets", "duration": "6 s"}
 DATAGRAMS = {"name": "datagrams", "datagrams": {"rate": "1 Mbit/s", "size": "500 B"}}
+MARKED = [
+    {"algorithm": name, "stack": {"accurate_ecn": True, "accurate_ecn_option": True}} for name in ("prague", "dctcp")
+]
 WEB = {"name": "web", "algorithm": "cubic", "load": "30%"}
 USERS = {"name": "users", "algorithm": "cubic", "users": 3, "think": "100 ms"}
 # The second write does not end within the run.
@@ -24,8 +27,8 @@ SCENARIOS = {
         ["cubic", {"algorithm": "bic", "size": "20 kB"}, "bbr"], **PATH, traffic=[WEB, USERS], internals=True
     ),
     "events": Scenario.dumbbell(
-        ["cubic", {"algorithm": "reno", "start": "1 s"}, DATAGRAMS], **PATH,
-        traffic=[WEB | {"record": "summary"}], events=True,
+        ["cubic", {"algorithm": "reno", "start": "1 s"}, *MARKED, DATAGRAMS], **PATH,
+        queue="dualpi2", traffic=[WEB | {"record": "summary"}], events=True,
     ),
     "udt": Scenario.dumbbell(["udt", "cubic", {"algorithm": "udt", "start": "1 s"}], **PATH),
     "writes": Scenario.dumbbell([{"algorithm": "cubic", "application": {"writes": WRITES}}], **PATH),
