@@ -15,6 +15,9 @@ use crate::time::Time;
 const RECORD_BYTES: u64 = 26;
 const SAMPLED_RECORD_BYTES: u64 = 140;
 
+/// Segments after which a sender of small bursts asks for memory.
+const ASKED_EVERY: u32 = 4096;
+
 impl Sender {
     #[inline]
     pub(in crate::endpoint) fn allowance(&self) -> u32 {
@@ -231,9 +234,11 @@ impl Sender {
         self.next.saturating_add(room).min(self.end).min(self.board.una() + self.announced.window())
     }
 
-    /// True if the memory has room for the new segments below `past`, which leave at once. Otherwise the run ends.
+    /// True if the memory has room for the new segments below `past`, which leave at once. Otherwise the run ends. Small
+    /// bursts ask seldom, but they ask: at a high pacing rate, single segments fill the memory within a time slice.
     pub(in crate::endpoint) fn has_memory_for(&self, past: u32, out: &mut impl Outlet) -> bool {
-        past <= self.next.saturating_add(SMALL_BURST) || out.has_room_for(self.packets_of_memory(past))
+        let is_small = past <= self.next.saturating_add(SMALL_BURST) && past / ASKED_EVERY == self.next / ASKED_EVERY;
+        is_small || out.has_room_for(self.packets_of_memory(past))
     }
 
     /// Memory for the new segments below `past`, as a number of packets in flight: the packets, and the records of all
