@@ -41,9 +41,10 @@ IN_ORDER = (
 )
 SIGNED = ("asymmetry", "rtt_fairness_exponent")
 """Metrics that may be negative."""
-SIGNED_VARIABLES = ("base_s", "delay_min_s", "delay_max_s", "delay_s", "feedback", "g_max_s", "g_min_s", "growth",
-                    "increase", "off_target", "per_segment", "queueing_s", "utility")  # fmt: skip
-"""Internal variables that may be negative: gains, gradients, Adaptive Reno's increase, delays by two clocks."""
+SIGNED_VARIABLES = ("action", "base_s", "delay_min_s", "delay_max_s", "delay_s", "feedback", "g_max_s", "g_min_s",
+                    "growth", "increase", "off_target", "per_segment", "queueing_s", "utility")  # fmt: skip
+"""Internal variables that may be negative: a policy's action, gains, gradients, Adaptive Reno's increase, delays by two
+clocks."""
 
 
 def problems(run: Run) -> Iterator[str]:

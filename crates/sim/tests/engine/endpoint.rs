@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{dumbbell, linux_stack, ns2_stack, ps, rfc6675_stack, run, spec};
 use elephan_cc::{Ack, Algorithm, Cause, Controller, Ecn, Event, Lost, Needs, Observe, Sent};
-use elephan_sim::{Engine, Outcome, Spec, Time};
+use elephan_sim::{Engine, Outcome, RunError, Spec, Time};
 use serde_json::{Value, json};
 
 /// Events that a [`Spy`] has seen.
@@ -81,12 +81,36 @@ const EVERYTHING: Needs = Needs {
 };
 
 fn spy(spec: Spec, window: f64, rate: Option<f64>, needs: Needs) -> (Outcome, Seen) {
+    let (outcome, seen) = spy_within(u64::MAX, spec, window, rate, needs);
+    (outcome.expect("nobody cancels"), seen)
+}
+
+/// [`spy`] with a limit of the memory for packets, bytes.
+fn spy_within(
+    limit: u64,
+    spec: Spec,
+    window: f64,
+    rate: Option<f64>,
+    needs: Needs,
+) -> (Result<Outcome, RunError>, Seen) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let make = |_: usize, _: &_| Ok(Controller::Custom(Box::new(Spy { window, rate, needs, seen: Arc::clone(&seen) })));
     let engine = Engine::with_transports(spec, Time(4_000_000_000), make).expect("the spec is right");
-    let outcome = engine.run(|_| true).expect("nobody cancels");
+    let outcome = engine.limit_memory(limit).run(|_| true);
     let seen = std::mem::take(&mut *seen.lock().expect("nobody panicked with it"));
     (outcome, seen)
+}
+
+#[test]
+fn segments_that_leave_one_by_one_within_one_slice_end_at_the_limit_of_the_memory() {
+    // Most are dropped at once, so that only the sender's records need memory.
+    let (links, flows) = path(10, &rfc6675_stack());
+    let needs = Needs { sends: true, pacing: true, ..Needs::default() };
+    let (outcome, seen) = spy_within(1 << 22, spec(&links, &flows, 2.0, 1.0), 1e6, Some(1e13), needs);
+    let error = outcome.expect_err("a million segments need more than 4 MiB").to_string();
+    assert!(error.starts_with("memory: packets on their way and active transfers need more than the 4 MiB"), "{error}");
+    // A record has 26 bytes, and each 4096th segment asks for memory.
+    assert!(seen.sent.len() < (1 << 22) / 26 + 4096, "{} segments", seen.sent.len());
 }
 
 /// A path of 10,000 packets of 1,040 bytes per second, whose pipe holds about 1,000 packets.

@@ -87,11 +87,14 @@ fn a_path_where_each_segment_may_matter_has_no_trains() {
 #[test]
 fn a_run_in_trains_is_checked_and_says_what_was_found() {
     let mut spec = in_trains(&long_fat(&["cubic", "cubic"], 1_000_000, 6.0));
+    spec.seed = 2;
     for flow in &mut spec.flows {
         Arc::make_mut(&mut flow.stack).initial_ssthresh = Some(20_000);
     }
     let report = run(&spec).resolution.expect("it may have trains");
-    assert!((1..=3).contains(&report.stretches.len()) && report.single_from_s.is_none(), "{report:?}");
+    // One of each third; with some seeds the first is due in slow start, which has no trains to check.
+    let thirds: Vec<_> = report.stretches.iter().map(|&(from, ..)| (from / 2.0) as u32).collect();
+    assert!(thirds == [0, 1, 2] && report.single_from_s.is_none(), "{report:?}");
     assert!(
         report.stretches.iter().all(|&(from, to, difference)| to - from > 0.049 && difference < 0.01),
         "{report:?}"
