@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 if TYPE_CHECKING:
     from elephan.scenario.form import FlowSpec
+from elephan.metrics.ranges import POSITIVE
+from elephan.metrics.registry import find
 from elephan.runs import Run, invariants
 
 SLACK = 1e-9
@@ -27,7 +30,6 @@ CUMULATIVE = {
     ),
     "sources": ("source", ("delivered_segments", "wire_bytes")),
 }  # fmt: skip
-SHARES = ("loss_rate", "mark_rate", "receive_window_limited_fraction", "completed_fraction", "min_max_ratio", "jain")
 IN_ORDER = (
     ("rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms"),
     ("owd_min_ms", "owd_p50_ms", "owd_p95_ms", "owd_p99_ms"),
@@ -39,8 +41,6 @@ IN_ORDER = (
     ("rtt_min_ms", "rtt_mean_ms"),
     ("owd_min_ms", "owd_mean_ms"),
 )
-SIGNED = ("asymmetry", "rtt_fairness_exponent")
-"""Metrics that may be negative."""
 SIGNED_VARIABLES = ("action", "base_s", "delay_min_s", "delay_max_s", "delay_s", "feedback", "g_max_s", "g_min_s",
                     "growth", "increase", "off_target", "per_segment", "queueing_s", "utility")  # fmt: skip
 """Internal variables that may be negative: a policy's action, gains, gradients, Adaptive Reno's increase, delays by two
@@ -161,8 +161,11 @@ def _numbers(where: str, row: dict[str, Any]) -> Iterator[str]:
         name: value for name, value in row.items() if isinstance(value, int | float) and not isinstance(value, bool)
     }
     for name, value in numbers.items():
-        finite = abs(value) < float("inf")
-        if not finite or (value < 0 and name not in SIGNED) or (name in SHARES and value > 1 + SLACK):
+        known = find(name)
+        least, most = POSITIVE if known is None else known.within
+        # A full link may exceed its rate by a packet.
+        most = inf if name == "utilization" else most + SLACK
+        if not least <= value <= most or not isfinite(value):
             yield f"{where}: {name} is {value}"
     for names in IN_ORDER:
         values = [(name, numbers[name]) for name in names if name in numbers]

@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from elephan.metrics.statistics import LOST, POSITIVE, REAL, SHARE, Range, interval, over_time, ranged
+from elephan.evaluation.relations import Allowed
+from elephan.evaluation.verdicts import judge
+from elephan.metrics.ranges import LOST, POSITIVE, REAL, SHARE, Range
+from elephan.metrics.registry import get, registry
+from elephan.metrics.statistics import interval, over_time, ranged
 
 RANGES = (REAL, POSITIVE, SHARE, LOST)
 
@@ -108,3 +112,23 @@ def test_changes_that_last_longer_than_a_batch_are_in_the_interval() -> None:
             covered[name] += found.low <= 0 <= found.high
     assert covered["batches"] / trials < 0.8
     assert covered["parts"] / trials > 0.88
+
+
+def test_an_interval_over_seeds_has_no_values_that_its_metric_cannot_have() -> None:
+    values = [0.999, 0.9999]
+    plain = interval(values)
+    assert plain.high > 1
+    assert plain.cut(get("utilization").within) == (plain.value, plain.low, 1.0, "")
+    # A full link may exceed its rate by a packet, so the mean stays within its interval.
+    assert interval([1.00001, 1.00002]).cut(get("utilization").within).high == pytest.approx(1.000015, abs=1e-12)
+    assert interval([1.0, 1.0]).cut(SHARE).reason == "2 replicates, all equal"
+
+
+def test_each_metric_has_a_range_and_a_value_is_judged_with_it() -> None:
+    for one in registry().values():
+        assert one.within[0] < one.within[1], one.name
+        assert one.within[0] in (0.0, -1.0, -math.inf), one.name
+    assert get("harm").within == LOST
+    assert get("asymmetry").within == (-1.0, 1.0)
+    judged = judge([0.999, 0.9999], Allowed(0.9, math.inf), within=SHARE)
+    assert judged.found.high == 1.0

@@ -23,7 +23,7 @@ MOST_RUNS = 50
 
 _RUN_ID = re.compile(r"[0-9a-f]{8,}-.+-s\d+")
 _METRIC = re.compile(r'^@metric\(\s*"(\w+)"', re.MULTILINE)
-_ALIASES = re.compile(r"^@metric\([^\n]*aliases=\(([^)]*)\)", re.MULTILINE)
+_ALIASES = re.compile(r"^@metric\([^@]*?aliases=\(([^)]*)\)", re.MULTILINE)
 Item = CompletionItem[str]
 Source = Callable[[click.Context, str], Iterable[str | Item]]
 

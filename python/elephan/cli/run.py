@@ -230,7 +230,7 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
     ``why`` is the reason for a missing interval. A time that some seeds did not reach has no mean; ``never`` is the
     number of these seeds. A metric that is not defined for every seed is left out.
     """
-    from elephan.metrics import interval
+    from elephan.metrics import get, interval
     from elephan.runs.result import defined
 
     summaries = [run.summary() for run in done]
@@ -241,7 +241,7 @@ def document(done: Sequence[Run]) -> dict[str, Any]:
         if None in values:
             never[name] = values.count(None)
         else:
-            found = interval(values)
+            found = interval(values).cut(get(name).within)
             metrics[name] = {"mean": found.value, "low": found.low, "high": found.high, "why": found.reason or None}
     return {
         "runs": summaries,

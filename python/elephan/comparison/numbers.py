@@ -11,7 +11,8 @@ from elephan.comparison.measures import BATCHES, BEFORE, HALVES, WHOLE, Observat
 from elephan.comparison.observations import Key, Observations
 from elephan.comparison.preferences import Preference
 from elephan.comparison.situations import ALONE, LATE
-from elephan.metrics.statistics import LOST, POSITIVE, REAL, SHARE, Interval, Range, interval, over_time
+from elephan.metrics.ranges import LOST, POSITIVE, REAL, SHARE, Range
+from elephan.metrics.statistics import Interval, interval, over_time
 
 LEAST_FOR_INTERVAL = 4
 """Fewest seeds with an interval: with three, Student's t is already 4.3, and the spread is itself unknown by half."""

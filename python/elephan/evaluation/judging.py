@@ -16,6 +16,7 @@ from typing import Literal
 
 from elephan.evaluation.measurement import Measurement
 from elephan.evaluation.relations import Allowed, Outcome
+from elephan.metrics.ranges import Range
 from elephan.metrics.statistics import CONFIDENCE, INFINITE, Interval, Pick, bootstrap, interval
 
 Stand = Literal["holds", "fails", "open"]
@@ -89,15 +90,15 @@ def assess(question: Question, *, confidence: float = CONFIDENCE, intervals: boo
     if intervals and seeds > 1:
         (first, *others), limits = question.measurements, question.limits
         if first.statistic == "mean" and limits is not None and not others:
-            found = (*_of_mean(first.sample, limits, confidence), None)
+            found = (*_of_mean(first.sample, first.within, limits, confidence), None)
         else:
             found = _of_draws(question, outcome, confidence)
     return Assessment(outcome, *found, seeds, question.detail, question.runs)
 
 
-def _of_mean(sample: Sequence[float], limits: Allowed, confidence: float) -> tuple[Interval, Stand]:
+def _of_mean(sample: Sequence[float], within: Range, limits: Allowed, confidence: float) -> tuple[Interval, Stand]:
     """The interval of a mean, and whether its values are allowed; equal values are judged by that value."""
-    found = interval(sample, confidence=confidence)
+    found = interval(sample, confidence=confidence).cut(within)
     if found.reason == INFINITE:
         return found, "open"
     low, high = (found.low, found.high) if found.known else (found.value, found.value)

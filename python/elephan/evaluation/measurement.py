@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Literal
 
+from elephan.metrics.ranges import REAL, Range
 from elephan.metrics.statistics import Pick, resampled
 
 
@@ -21,6 +22,7 @@ class Measurement:
     Attributes:
         sample: the value of each replicate, for a plain value.
         statistic: the statistic of ``sample``.
+        within: the range of the values of ``sample``.
         children: the inputs of the value, if it is not the metric itself.
         combine: function of the children's values.
         runs: ids of the measured runs.
@@ -29,6 +31,7 @@ class Measurement:
 
     sample: tuple[float, ...] = ()
     statistic: Literal["mean", "median"] = field(default="median", kw_only=True)
+    within: Range = field(default=REAL, kw_only=True)
     children: tuple[Measurement, ...] = ()
     combine: Callable[[list[float]], float] = field(default=fmean, repr=False)
     runs: tuple[str, ...] = ()

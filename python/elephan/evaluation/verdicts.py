@@ -18,6 +18,7 @@ from elephan.evaluation.judging import Question, Stand, assess
 from elephan.evaluation.measurement import Measurement
 from elephan.evaluation.relations import Allowed
 from elephan.evaluation.wording import PLAIN, Quantity, number
+from elephan.metrics.ranges import REAL, Range
 from elephan.metrics.statistics import INFINITE, LOOK_CONFIDENCE, Interval, paired_difference
 
 Force = Literal["must", "should", "consider"]
@@ -61,6 +62,7 @@ def judge(
     force: Force = "must",
     margin: float = 0.0,
     statistic: Literal["mean", "median"] = "mean",
+    within: Range = REAL,
     confidence: float = LOOK_CONFIDENCE,
     quantity: Quantity = PLAIN,
     where: str = "",
@@ -71,13 +73,13 @@ def judge(
     A *should* or *consider* that is not met is a concern, and so is a *must* that is missed by at most ``margin``, in
     the unit of the values. Times that some seeds may not reach are judged by their median, since a mean with an
     infinite value has no interval. Equal values, whose interval would have zero width, are judged by that value.
-    ``where`` is the place of the measurement in words, as in " at 40 ms"; ``weak`` is the reason why a pass would be
-    weak evidence.
+    ``within`` is the range of the values, at whose ends their interval is cut; ``where`` is the place of the
+    measurement in words, as in " at 40 ms"; ``weak`` is the reason why a pass would be weak evidence.
 
     Raises:
         ValueError: there are no values, or a value is not a number.
     """
-    sample = Measurement(tuple(values), statistic=statistic)
+    sample = Measurement(tuple(values), statistic=statistic, within=within)
     question = Question(lambda pick: limits.outcome(sample.value(pick)), [sample], limits)
     assessed = assess(question, confidence=confidence)
     found = assessed.found

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from elephan.metrics.ranges import SHARE
 from elephan.metrics.reading import (
     Array,
     Window,
@@ -69,7 +70,7 @@ def _followed(
     return parts
 
 
-@metric("mean_dwnd_fraction", "1", "leith2008 §IV: dwnd of Compound TCP", scope="flow")
+@metric("mean_dwnd_fraction", "1", "leith2008 §IV: dwnd of Compound TCP", scope="flow", within=SHARE)
 def mean_dwnd_fraction(
     run: Run, window: Window | None = None, flows: Flows = None, *, increase: float = INCREASE
 ) -> dict[str, float]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from elephan.metrics.compiled import number
 from elephan.metrics.errors import Window
+from elephan.metrics.ranges import SHARE
 from elephan.metrics.registry import metric
 from elephan.runs.result import Run
 
@@ -47,7 +48,7 @@ def convergence_time_s(
     return number(run, "convergence_time_s", window, flows=flows, mean_s=mean_s, reached=reached)
 
 
-@metric("converged", "1", "ha2006 §4.7")
+@metric("converged", "1", "ha2006 §4.7", within=SHARE)
 def converged(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """1 if the second flow converges as ``convergence_time_s`` defines, else 0."""
     return number(run, "converged", window, flows=flows)

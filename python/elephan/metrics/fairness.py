@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from elephan.metrics.compiled import number
 from elephan.metrics.errors import MetricError, Window
+from elephan.metrics.ranges import REAL, SHARE
 from elephan.metrics.registry import metric
 from elephan.runs.result import Run
 from elephan.scenario.catalog import engine
@@ -14,7 +15,7 @@ Flows = Sequence[str] | None
 FAIRNESS_BIN_S = 1.0
 
 
-@metric("jain_fi", "1", "Jain, Chiu, Hawe 1984; RFC 5166 §2.3.1", aliases=("jain",))
+@metric("jain_fi", "1", "Jain, Chiu, Hawe 1984; RFC 5166 §2.3.1", aliases=("jain",), within=SHARE)
 def jain_fi(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Jain's index (Σx)² / (n Σx²) of the flows' throughputs; 1 for equal throughputs, 1/n if one flow has all.
 
@@ -37,7 +38,7 @@ def jain_index(rates: Sequence[float]) -> float:
     return found
 
 
-@metric("mean_jain_fi", "1", "ha2006 §4.7: fairness index over time scales")
+@metric("mean_jain_fi", "1", "ha2006 §4.7: fairness index over time scales", within=SHARE)
 def mean_jain_fi(
     run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = FAIRNESS_BIN_S
 ) -> float:
@@ -52,7 +53,7 @@ def mean_jain_fi(
     return number(run, "mean_jain_fi", window, flows=flows, bin_s=bin_s)
 
 
-@metric("jain_fi_when_all_active", "1", "our interpretation of hcc2011 figs. 12 and 13")
+@metric("jain_fi_when_all_active", "1", "our interpretation of hcc2011 figs. 12 and 13", within=SHARE)
 def jain_fi_when_all_active(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Jain's index of the throughputs over the time of the window in which all flows are active.
 
@@ -65,7 +66,7 @@ def jain_fi_when_all_active(run: Run, window: Window | None = None, flows: Flows
     return number(run, "jain_fi_when_all_active", window, flows=flows)
 
 
-@metric("min_max_ratio", "1", "RFC 5166 §2.3.1: epsilon-fairness")
+@metric("min_max_ratio", "1", "RFC 5166 §2.3.1: epsilon-fairness", within=SHARE)
 def min_max_ratio(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """The smallest throughput over the largest; 1 if all are equal, 0 if a flow is starved.
 
@@ -77,7 +78,7 @@ def min_max_ratio(run: Run, window: Window | None = None, flows: Flows = None) -
     return number(run, "min_max_ratio", window, flows=flows)
 
 
-@metric("product_fairness", "1", "RFC 5166 §2.3.1: product measure")
+@metric("product_fairness", "1", "RFC 5166 §2.3.1: product measure", within=SHARE)
 def product_fairness(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Geometric over arithmetic mean of the throughputs; 1 if all are equal, 0 if a flow is starved.
 
@@ -90,7 +91,7 @@ def product_fairness(run: Run, window: Window | None = None, flows: Flows = None
     return number(run, "product_fairness", window, flows=flows)
 
 
-@metric("asymmetry", "1", "Bullot, Cottrell, Hughes-Jones 2003")
+@metric("asymmetry", "1", "Bullot, Cottrell, Hughes-Jones 2003", within=(-1.0, 1.0))
 def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """(x₁ − x₂) / (x₁ + x₂) of the throughputs of two flows, numbered in order of start; 1 if the first flow has all.
 
@@ -100,7 +101,7 @@ def asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> fl
     return number(run, "asymmetry", window, flows=flows)
 
 
-@metric("abs_asymmetry", "1", "weigle2006 §3")
+@metric("abs_asymmetry", "1", "weigle2006 §3", within=SHARE)
 def abs_asymmetry(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Absolute value of the asymmetry of two flows; 0 for equal shares, 1 if one flow has all of the throughput."""
     return number(run, "abs_asymmetry", window, flows=flows)
@@ -136,7 +137,7 @@ def throughput_ratio_long_over_short(run: Run, window: Window | None = None, flo
     return number(run, "throughput_ratio_long_over_short", window, flows=flows)
 
 
-@metric("rtt_fairness_exponent", "1", "Lakshman, Madhow 1997; the two notions of ha2006 §4.4")
+@metric("rtt_fairness_exponent", "1", "Lakshman, Madhow 1997; the two notions of ha2006 §4.4", within=REAL)
 def rtt_fairness_exponent(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Exponent a of throughput ∝ RTT⁻ᵃ, from the flows with the shortest and the longest RTT.
 

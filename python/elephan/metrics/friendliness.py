@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Literal
 
 from elephan.metrics.delay import mean_srtt_ms
+from elephan.metrics.ranges import LOST
 from elephan.metrics.reading import MetricError, Window, specs
 from elephan.metrics.registry import metric
 from elephan.metrics.throughput import sum_goodput_mbps, sum_throughput_mbps
@@ -62,7 +63,7 @@ def tcp_friendliness(
     return sum_throughput_mbps(run, window, flows) / sum_throughput_mbps(before, window, flows)
 
 
-@metric("harm", "1", "Ware, Mukerjee, Seshan, Sherry 2019")
+@metric("harm", "1", "Ware, Mukerjee, Seshan, Sherry 2019", within=LOST)
 def harm(
     run: Run,
     window: Window | None = None,

@@ -6,6 +6,7 @@ import numpy as np
 
 from elephan.metrics.compiled import number
 from elephan.metrics.errors import Window
+from elephan.metrics.ranges import SHARE
 from elephan.metrics.reading import Array, bottleneck, duration_s, link_series
 from elephan.metrics.registry import metric
 from elephan.runs.result import Run
@@ -57,7 +58,7 @@ def p99_queue_pkts(run: Run, window: Window | None = None, link: str | None = No
     return number(run, "p99_queue_pkts", window, link=link)
 
 
-@metric("queue_occupancy", "1", "Elephan's own definition", scope="link")
+@metric("queue_occupancy", "1", "Elephan's own definition", scope="link", within=SHARE)
 def queue_occupancy(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Mean number of packets waiting, as a fraction of the buffer.
 
@@ -67,13 +68,13 @@ def queue_occupancy(run: Run, window: Window | None = None, link: str | None = N
     return number(run, "queue_occupancy", window, link=link)
 
 
-@metric("queue_empty_fraction", "1", "weigle2006 §4.3: whether the queue drains", scope="link")
+@metric("queue_empty_fraction", "1", "weigle2006 §4.3: whether the queue drains", scope="link", within=SHARE)
 def queue_empty_fraction(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Fraction of the sampling intervals of the window in which the queue was empty at some time."""
     return number(run, "queue_empty_fraction", window, link=link)
 
 
-@metric("mark_rate", "1", "RFC 3168; RFC 5166 §2.1.3", scope="link")
+@metric("mark_rate", "1", "RFC 3168; RFC 5166 §2.1.3", scope="link", within=SHARE)
 def mark_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Fraction of packets that the bottleneck marked, all flows together.
 

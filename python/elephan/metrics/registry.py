@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from elephan.hooks import hook
 from elephan.metrics.errors import MetricError
+from elephan.metrics.ranges import POSITIVE, Range
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ class Metric:
         unit: unit of the value; ``1`` for a ratio.
         source: the paper, RFC or convention that the definition comes from.
         scope: ``run`` and ``link`` metrics give one number, and a ``flow`` metric gives one number for each flow, in
-        order of start. function: function that computes it.
+            order of start.
+        function: function that computes it.
         aliases: other names of the same definition.
+        within: lowest and highest value that the quantity can have.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Metric:
     scope: Scope
     function: Callable[..., Any]
     aliases: tuple[str, ...] = ()
+    within: Range = POSITIVE
 
     @property
     def title(self) -> str:
@@ -112,7 +116,13 @@ _ALIASES: dict[str, str] = {}
 
 
 def metric(
-    name: str, unit: str, source: str, *, scope: Scope = "run", aliases: tuple[str, ...] = ()
+    name: str,
+    unit: str,
+    source: str,
+    *,
+    scope: Scope = "run",
+    aliases: tuple[str, ...] = (),
+    within: Range = POSITIVE,
 ) -> Callable[[F], F]:
     """Register the decorated function as the definition of ``name``.
 
@@ -126,7 +136,7 @@ def metric(
                 raise ValueError(f"the metric '{taken}' is defined twice")
         if not function.__doc__:
             raise ValueError(f"the metric '{name}' has no definition; write it as the docstring")
-        _METRICS[name] = Metric(name, unit, source, scope, function, aliases)
+        _METRICS[name] = Metric(name, unit, source, scope, function, aliases, within)
         _ALIASES.update(dict.fromkeys(aliases, name))
         return function
 

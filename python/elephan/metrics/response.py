@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from elephan.metrics.ranges import REAL, SHARE
 from elephan.metrics.reading import (
     Array,
     MetricError,
@@ -176,7 +177,7 @@ def throughput_cov(
     return {name: float(row.std() / row.mean()) for name, row in zip(names, octets, strict=True)}
 
 
-@metric("largest_rate_drop", "1", "RFC 5166 §2.2.2: smoothness", scope="flow")
+@metric("largest_rate_drop", "1", "RFC 5166 §2.2.2: smoothness", scope="flow", within=SHARE)
 def largest_rate_drop(
     run: Run, window: Window | None = None, flows: Flows = None, *, bin_s: float = BIN_S
 ) -> dict[str, float]:
@@ -201,7 +202,14 @@ def largest_rate_drop(
     return drops
 
 
-@metric("increase_pkts_per_rtt", "segments", "leith2008 §IV.A", scope="flow", aliases=("mean_alpha_pkts_per_rtt",))
+@metric(
+    "increase_pkts_per_rtt",
+    "segments",
+    "leith2008 §IV.A",
+    scope="flow",
+    aliases=("mean_alpha_pkts_per_rtt",),
+    within=REAL,
+)
 def increase_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Growth of the congestion window for each round trip in congestion avoidance: 1 for Reno.
 
@@ -217,7 +225,9 @@ def increase_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
     return {name: float(grown.sum() / rounds.sum()) for name, (grown, rounds) in sums.items()}
 
 
-@metric("aggressiveness_pkts_per_rtt", "segments", "Floyd, Handley, Padhye 2000; RFC 5166 §2.2.1", scope="flow")
+@metric(
+    "aggressiveness_pkts_per_rtt", "segments", "Floyd, Handley, Padhye 2000; RFC 5166 §2.2.1", scope="flow", within=REAL
+)
 def aggressiveness_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Fastest growth of the congestion window per round trip in congestion avoidance, between two samples.
 

@@ -2,8 +2,9 @@
 
 The interval of a mean is by Student's t, and the interval of a paired difference is by the paired t test. The interval
 of a median or another statistic is by the percentile bootstrap, which is too narrow for a mean of few replicates. The
-interval of a quantity with a range (a share, a delay) stays within the range, because it is computed on a scale without
-bounds and transformed back.
+interval of a quantity with a range (a share, a delay) stays within the range: that of a long-run mean is computed on a
+scale without bounds and transformed back, and that over the seeds of one scenario, which a criterion is judged by, is
+cut at the bounds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from elephan.metrics.ranges import REAL, Range
 from elephan.metrics.registry import get
 
 if TYPE_CHECKING:
@@ -52,6 +54,14 @@ class Interval(NamedTuple):
         """True if there is an interval."""
         return not self.reason
 
+    def cut(self, within: Range) -> Interval:
+        """The interval without values outside a range; it keeps its own value, which may exceed a bound by rounding."""
+        if not self.known:
+            return self
+        return self._replace(
+            low=min(self.value, max(self.low, within[0])), high=max(self.value, min(self.high, within[1]))
+        )
+
     @property
     def ends(self) -> dict[str, float | None]:
         """``low`` and ``high`` for JSON; both are ``None`` without an interval."""
@@ -66,13 +76,6 @@ def finite(value: float | None) -> float | None:
 INFINITE = "a value is infinite"
 """Reason for a missing interval if an event did not occur with some seeds."""
 _ALL_EQUAL = "{} replicates, all equal"
-Range = tuple[float, float]
-"""Lowest and highest possible value of a quantity; either may be infinite."""
-REAL: Range = (-math.inf, math.inf)
-POSITIVE: Range = (0.0, math.inf)
-SHARE: Range = (0.0, 1.0)
-LOST: Range = (-math.inf, 1.0)
-"""Range of a fraction that is lost: a gain is negative, and has no bound."""
 ROUNDING = 1e-12
 """Largest rounding error between equal numbers computed in different order, as a fraction of the inputs."""
 
@@ -347,12 +350,13 @@ def over_seeds(
     else:
         pairs = zip(runs, reference, strict=True)
         values = [get(name)(run, reference=other, **options) for run, other in pairs]
+
+    def of(sample: Sequence[float]) -> Interval:
+        return interval(sample, statistic=statistic, confidence=confidence).cut(get(name).within)
+
     if values and isinstance(values[0], dict):
-        return {
-            flow: interval([value[flow] for value in values], statistic=statistic, confidence=confidence)
-            for flow in values[0]
-        }
-    return interval(values, statistic=statistic, confidence=confidence)
+        return {flow: of([value[flow] for value in values]) for flow in values[0]}
+    return of(values)
 
 
 def paired_p_value(values: Sequence[float], reference: Sequence[float]) -> float:

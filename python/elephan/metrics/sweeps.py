@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from elephan.metrics.ranges import Range
 from elephan.metrics.reading import MetricError, Window, flow_names
 from elephan.metrics.registry import Metric, get
 from elephan.metrics.statistics import interval
@@ -113,7 +114,7 @@ def aggregate(
     if per == "flow":
         flows = [None if rows[0].flow is None else rows[0].flow[0] for rows, _ in pairs]
         columns["flow"] = pl.Series(flows, dtype=pl.String)
-    found = [_mean(rows, name) for rows, name in pairs]
+    found = [_mean(rows, name, metrics[name].within) for rows, name in pairs]
     columns["metric"] = pl.Series([name for _, name in pairs], dtype=pl.String)
     columns["unit"] = pl.Series([metrics[name].unit for _, name in pairs], dtype=pl.String)
     for i, end in enumerate(("mean", "low", "high")):
@@ -123,14 +124,16 @@ def aggregate(
     return pl.DataFrame(columns)
 
 
-def _mean(rows: Sequence[Row], name: str) -> tuple[float | None, float | None, float | None, int, str | None]:
+def _mean(
+    rows: Sequence[Row], name: str, within: Range
+) -> tuple[float | None, float | None, float | None, int, str | None]:
     """Mean, ends of the interval, number of values, and the reason for a missing mean or interval."""
     values = [value for row in rows if (value := row.values[name]) is not None]
     missing = list(dict.fromkeys(row.whys[name] for row in rows if name in row.whys))
     whys = [f"{len(rows) - len(values)} of {len(rows)} runs have no value: {'; '.join(missing)}"] if missing else []
     if not values:
         return None, None, None, 0, "; ".join(missing) or None
-    found = interval(values)
+    found = interval(values).cut(within)
     if math.isnan(found.low):
         whys.append(found.reason)
     return found.value, _known(found.low), _known(found.high), len(values), "; ".join(whys) or None

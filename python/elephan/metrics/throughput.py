@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from elephan.metrics.compiled import by_flow, number
 from elephan.metrics.errors import Window
+from elephan.metrics.ranges import SHARE
 from elephan.metrics.registry import metric
 from elephan.runs.result import Run
 
@@ -50,13 +51,13 @@ def mean_throughput_mbps(run: Run, window: Window | None = None, flows: Flows = 
     return number(run, "mean_throughput_mbps", window, flows=flows)
 
 
-@metric("throughput_share", "1", "Elephan's own definition", scope="flow")
+@metric("throughput_share", "1", "Elephan's own definition", scope="flow", within=SHARE)
 def throughput_share(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """A flow's throughput as a fraction of the sum over the flows."""
     return by_flow(run, "throughput_share", window, flows)
 
 
-@metric("late_flow_share", "1", "weigle2006 §4", aliases=("late_comer_share",))
+@metric("late_flow_share", "1", "weigle2006 §4", aliases=("late_comer_share",), within=SHARE)
 def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None) -> float:
     """Throughput share of the flow that started last.
 
@@ -66,7 +67,7 @@ def late_flow_share(run: Run, window: Window | None = None, flows: Flows = None)
     return number(run, "late_flow_share", window, flows=flows)
 
 
-@metric("utilization", "1", "RFC 5166 §2.1.1", scope="link")
+@metric("utilization", "1", "RFC 5166 §2.1.1", scope="link", within=SHARE)
 def utilization(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Bits that left the bottleneck (or another recorded link), as a fraction of the bits that the link's rate allowed.
 
@@ -90,7 +91,7 @@ def drops(run: Run, window: Window | None = None, link: str | None = None) -> fl
     return number(run, "drops", window, link=link)
 
 
-@metric("loss_rate", "1", "RFC 5166 §2.1.3", scope="link")
+@metric("loss_rate", "1", "RFC 5166 §2.1.3", scope="link", within=SHARE)
 def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -> float:
     """Fraction of packets dropped at the bottleneck, of all packets whose wait ended in the window, all flows together.
 

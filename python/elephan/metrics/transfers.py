@@ -18,6 +18,7 @@ import numpy as np
 
 from elephan.metrics.compiled import by_flow, defined, number
 from elephan.metrics.errors import MetricError, Window
+from elephan.metrics.ranges import SHARE
 from elephan.metrics.reading import Array, flow_names
 from elephan.metrics.registry import metric
 from elephan.runs.result import Run
@@ -109,7 +110,7 @@ def completion_s(run: Run, window: Window | None = None, flows: Flows = None) ->
     return by_flow(run, "completion_s", window, flows)
 
 
-@metric("completed", "1", "Elephan's own definition", scope="flow")
+@metric("completed", "1", "Elephan's own definition", scope="flow", within=SHARE)
 def completed(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """1 if a flow with a size, or a program, is complete before the end of the run, else 0.
 
@@ -140,7 +141,7 @@ def transfers_begun(run: Run, window: Window | None = None, flows: Flows = None,
     return number(run, "transfers_begun", window, flows=flows, size_bytes=size_bytes)
 
 
-@metric("completed_fraction", "1", "Elephan's own definition")
+@metric("completed_fraction", "1", "Elephan's own definition", within=SHARE)
 def completed_fraction(
     run: Run, window: Window | None = None, flows: Flows = None, *, size_bytes: Sizes = None
 ) -> float:

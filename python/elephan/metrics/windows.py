@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from elephan.metrics.compiled import by_flow
 from elephan.metrics.errors import MetricError, Window
+from elephan.metrics.ranges import LOST, REAL, SHARE
 from elephan.metrics.reading import Array, duration_s, flow_names, flow_series, reduction_series, resolve_window
 from elephan.metrics.registry import metric
 from elephan.runs.result import Run
@@ -127,7 +128,7 @@ def epoch_growth_pkts(
     }
 
 
-@metric("cwnd_curvature", "1", "leith2008 §IV.B: fig. 3", scope="flow")
+@metric("cwnd_curvature", "1", "leith2008 §IV.B: fig. 3", scope="flow", within=REAL)
 def cwnd_curvature(
     run: Run, window: Window | None = None, flows: Flows = None, *, skip: int = SKIPPED_EPOCHS
 ) -> dict[str, float]:
@@ -154,7 +155,7 @@ def cwnd_curvature(
     return means
 
 
-@metric("backoff_delta", "1", "leith2008 §II", scope="flow")
+@metric("backoff_delta", "1", "leith2008 §II", scope="flow", within=LOST)
 def backoff_delta(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Multiplicative decrease: the fraction by which a loss or an ECN mark lowers cwnd, as a mean over the window.
 
@@ -217,7 +218,7 @@ def response_pkts_per_rtt(run: Run, window: Window | None = None, flows: Flows =
     return by_flow(run, "response_pkts_per_rtt", window, flows)
 
 
-@metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow")
+@metric("receive_window_limited_fraction", "1", "design: limits of a run", scope="flow", within=SHARE)
 def receive_window_limited_fraction(run: Run, window: Window | None = None, flows: Flows = None) -> dict[str, float]:
     """Fraction of the sender's bursts that ended at the receive window, and not at the congestion window.
 

@@ -13,12 +13,15 @@ from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.templates import filled
 from elephan.evaluation.wording import Quantity, quantity_of
 from elephan.metrics.friendliness import fraction_lost
+from elephan.metrics.ranges import LOST, POSITIVE, REAL, Range
 from elephan.metrics.registry import get
 from elephan.scenario import Scenario
 from elephan.scenario.units import parse_positive_time, parse_rate
 from elephan.suites.schema import BaselineTable, CriterionTable
 from elephan.suites.suite import Cell, Subject, Suite
 
+_COMPARED = {"lost": LOST, "gained": LOST, "ratio": POSITIVE, "difference": REAL}
+"""Ranges of values relative to a baseline."""
 _PER = {"rtt": "base RTTs", "rate": "of the rate"}
 
 
@@ -89,6 +92,14 @@ class Case:
     def runs(self, evidence: Evidence, seeds: Sequence[int]) -> tuple[str, ...]:
         """Ids of the runs of the case."""
         return tuple(evidence.replicate(scenario, seed).id for scenario in self.scenarios for seed in seeds)
+
+    @property
+    def within(self) -> Range:
+        """The range of the values."""
+        if self.criterion.baseline is not None:
+            return _COMPARED[self.criterion.baseline.kind]
+        low, high = get(self.criterion.metric).within
+        return low, math.inf if self.criterion.over == "sum" else high
 
     @property
     def divisor(self) -> float:

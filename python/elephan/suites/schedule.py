@@ -233,7 +233,7 @@ class Schedule:
         return judge(
             values, criterion.allowed, force=criterion.force, margin=criterion.margin,
             statistic="median" if any(map(math.isinf, values)) else criterion.statistic,
-            confidence=confidence(self.looks), quantity=quantity(criterion), where=case.cell.where,
+            within=case.within, confidence=confidence(self.looks), quantity=quantity(criterion), where=case.cell.where,
             weak=criterion.weak or "",
         )  # fmt: skip
 
