@@ -1,7 +1,7 @@
 """The canonical form as a JSON document, and its conversion to and from typed objects (:mod:`elephan.scenario.form`).
 
-Some fields were added to the canonical form later. A document omits such a field if it has its default, so the hashes
-of earlier scenarios do not change. A reader of the document uses the default of an omitted field.
+A document omits an optional field that has its default, so a field that is added to the canonical form does not change
+the hashes of earlier scenarios. A reader of the document uses the default of an omitted field.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from elephan.scenario.form import (
-    ApplicationSpec,
+    ClockSpec,
+    EventsSpec,
     FlowSpec,
     Form,
-    Impairments,
     LinkSpec,
-    ListArrivals,
+    ProgramSpec,
     QueueSpec,
     SourceSpec,
     Spec,
@@ -26,27 +26,17 @@ from elephan.scenario.form import (
 )
 from elephan.scenario.long_json import Rows
 
-LEFT_OUT: dict[type[Form], tuple[str, ...]] = {
-    Spec: ("title", "resolution", "traffic", "events", "internals", "record_flows"),
-    LinkSpec: ("impairments", "copies", "delays_ps", "loss_on_wire"),
-    Impairments: (
-        "rate_steps", "rate_trace_ms", "delay_steps", "jitter", "reorder", "duplicate", "aggregation",
-        "retransmission", "steps_in_order",
-    ),
-    FlowSpec: (
-        "source_sha256", "application", "datagrams", "foreign", "backend", "program", "base_rtt_error_ps",
-        "sender_clock", "receiver_clock", "count", "start_spread_ps",
-    ),
-    ApplicationSpec: ("poisson", "frames", "bursts", "rate_steps", "writes"),
-    StackSpec: (
-        "host", "without", "ecn", "pacing", "host_ack_ps", "host_scan_ps", "hz", "handshake", "fast_open", "tso",
-        "reads_at_once", "send_buffer_bytes", "sack_option_bytes", "hide_losses", "hide_marks", "accurate_ecn",
-        "accurate_ecn_option", "receiver_ecn", "acks_counted",
-    ),
-    SourceSpec: ("sizes", "rtts", "record"),
-    ListArrivals: ("rtts_ps",),
-}  # fmt: skip
-"""Fields that a document omits if they have their defaults."""
+_ALWAYS: dict[type[Form], tuple[str, ...]] = {
+    Spec: ("format", "seed", "start_jitter_ps", "send_jitter_ps"),
+    LinkSpec: ("loss", "record"),
+    QueueSpec: ("limit_packets", "limit_bytes", "parameters"),
+    FlowSpec: ("parameters", "size_segments", "stop_ps"),
+    StackSpec: ("initial_ssthresh", "max_burst", "receive_window"),
+    ClockSpec: ("drift_ppb", "offset_ps", "resolution_ps"),
+    EventsSpec: ("from_ps", "to_ps"),
+    ProgramSpec: ("environment", "ready", "server", "server_of"),
+}
+"""Fields that a document states even if they have their defaults, as it always did: hashes would change without them."""
 
 S = TypeVar("S", bound=Form)
 
@@ -140,8 +130,8 @@ def _table(form: Form) -> dict[str, Any]:
 @cache
 def _omitted(kind: type[Form]) -> tuple[tuple[str, Any], ...]:
     """The fields that a document omits if they have their defaults, with these defaults."""
-    defaults = _defaults(kind)
-    return tuple((name, defaults[name]) for name in LEFT_OUT.get(kind, ()))
+    always = _ALWAYS.get(kind, ())
+    return tuple((name, default) for name, default in _defaults(kind).items() if name not in always)
 
 
 @cache
