@@ -292,6 +292,28 @@ def test_answers_are_kept_and_opened_from_a_file(browser: Browser, file: Path, p
     other.close()
 
 
+def test_a_right_answer_stays_and_each_try_counts(page: Page, store: Store) -> None:
+    lab = labs.lab("sawtooth")
+    step = lab.step[0]
+    student, right = Student(page), solution(step, Reference(lab, store).lookup(step))
+    assert right is not None
+    student.open(lab, step)
+    assert student.number(right * 8).startswith("Not yet."), "before it was found, nothing stays"
+    assert student.number(right).startswith("Right.")
+    said = student.number(right * 8)
+    assert said.startswith("Not yet.")
+    assert "Your right answer stays." in said
+    assert "1 of 9 steps done" in page.inner_text("#lab-done")
+    with page.expect_download() as download:
+        page.click("#lab-save")
+    (answer,) = json.loads(Path(download.value.path()).read_text("utf-8"))["answers"].values()
+    assert (answer["value"], answer["tries"], answer["right"]) == (pytest.approx(right), 3, True)
+    page.reload()
+    until(page, "document.documentElement.dataset.ready === 'yes'")
+    assert float(page.input_value("#lab-answer")) == pytest.approx(right)
+    until(page, "document.getElementById('lab-feedback').textContent.startsWith('Right.')")
+
+
 @pytest.mark.parametrize("lab", SHOWN)
 def test_no_step_is_wider_than_the_window(browser: Browser, file: Path, lab: LabTable) -> None:
     for theme in THEMES:

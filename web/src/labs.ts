@@ -320,10 +320,14 @@ export class Labs {
     const before = this.work().answers[step.id];
     const answer: Answer = { value, tries: (before?.tries ?? 0) + 1, right: null };
     if (step.kind === "goal") answer.settings = structuredClone(this.page.settings());
-    this.work().answers[step.id] = answer;
+    // A student may try other answers after the right one, and what counts is that it was found.
+    const found = before?.right === true;
+    if (found) before.tries = answer.tries;
+    else this.work().answers[step.id] = answer;
     const checked = this.isChecked(step);
-    if (checked) answer.right = await this.check(step, answer, true);
+    if (checked) answer.right = await this.check(step, answer, true, found ? "Your right answer stays. " : "");
     else this.note(step);
+    if (answer.right || (found && !checked)) this.work().answers[step.id] = answer;
     this.keep();
     this.drawSteps();
     if (step.kind !== "predict" || !checked) return;
@@ -342,12 +346,12 @@ export class Labs {
     return chosen ? Number(chosen.value) : { problem: "Choose one of the answers first." };
   }
 
-  private async check(step: Step, answer: Answer, aloud: boolean): Promise<boolean> {
+  private async check(step: Step, answer: Answer, aloud: boolean, before = ""): Promise<boolean> {
     try {
       const verdict = judge(step, Number(answer.value), await this.lookup(step, answer.settings), this.data.slips);
       if (this.lab.steps[this.at] !== step) return verdict.right;
       if (!verdict.right && step.kind === "number" && (await this.isOfOtherSetting(step, answer))) verdict.text = "That is right for the setting in the controls, but the question is about the step's own. " + this.resetHint();
-      this.tell(step, verdict);
+      this.tell(step, verdict.right ? verdict : { right: false, text: before + verdict.text });
       if (step.kind === "predict" && !aloud) await this.reveal(step);
       if (aloud && verdict.right) $("lab-next")?.focus();
       return verdict.right;
