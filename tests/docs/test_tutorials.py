@@ -50,6 +50,7 @@ def test_every_kind_of_user_has_a_tutorial() -> None:
         "quic",
         "teacher",
         "capture",
+        "kernel",
         "qlog",
     }
 

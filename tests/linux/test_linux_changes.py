@@ -14,6 +14,7 @@ from elephan.backends.kernel import bpf
 from elephan.backends.kernel.lab import can_run
 from elephan.backends.linux import build, changes, kernels, lab
 from elephan.backends.linux.plan import Plan
+from elephan.cli import patches
 from elephan.cli.main import main, run_command
 from elephan.runs.saved import run_id
 from elephan.scenario import Scenario, ScenarioError, c_files
@@ -222,6 +223,17 @@ def test_a_c_file_runs_and_its_parameter_counts(mine: Path) -> None:
     assert windows[1] > windows[0] + 2
     [reno] = pl.DataFrame(get("linux").run(dumbbell({"algorithm": "reno"})).tables["flows"]).to_dicts()
     assert windows[0] == pytest.approx(reno["cwnd_mean"], rel=0.02)
+
+
+def test_a_patch_takes_the_place_of_linux_among_backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    patch = str(EXAMPLE.with_name("gentler_cubic.patch"))
+    (named,) = patches.among(["linux"], patch, before_after=False)
+    assert re.fullmatch("linux[+][0-9a-f]{12}", named)
+    assert patches.among(["sim", "linux"], patch, before_after=True) == ["sim", "linux", named]
+    assert patches.among(["sim"], None, before_after=False) == ["sim"]
+    with pytest.raises(ScenarioError, match="and this is --on sim"):
+        patches.among(["sim"], patch, before_after=False)
 
 
 @needs_tree

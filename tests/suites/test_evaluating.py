@@ -21,7 +21,8 @@ from elephan.metrics.registry import get
 from elephan.metrics.statistics import CONFIDENCE, LOOKS
 from elephan.runs import Cancelled, Store, sweep
 from elephan.scenario import Scenario, ScenarioError
-from elephan.suites import document, evaluate, schedule
+from elephan.suites import document, evaluate, load, schedule
+from elephan.suites.limits import with_limits
 from elephan.suites.schedule import LEFT_OUT
 from elephan.suites.words import paragraph
 
@@ -218,6 +219,34 @@ def test_a_criterion_that_is_none_is_named(folder: Path) -> None:
         evaluate(["cubic"], folder, only=["harn"])
 
 
+def test_a_reader_may_have_another_limit_which_the_verdict_states(folder: Path) -> None:
+    store = Store(folder / "store")
+    (found,) = evaluate(["fixed"], folder, limits={"use": "0.3", "harm": "100 %"}, quick=True, store=store)
+    use, harm = found.outcome("use"), found.outcome("harm")
+    assert (use.criterion.limit, harm.criterion.limit) == (0.3, 1.0)
+    assert (harm.verdict, harm.limit_text) == ("pass", "must be at most 100 %"), "by the suite's limit it fails"
+    assert harm.criterion.reason == "the limit of this evaluation; the suite has at most 50 %"
+    assert found.notes[:2] == (
+        "limit of this evaluation, not of the suite: use at least 0.3; the suite has at least 0.7",
+        "limit of this evaluation, not of the suite: harm at most 100 %; the suite has at most 50 %",
+    )
+
+
+def test_a_range_is_stated_by_its_ends(folder: Path) -> None:
+    file = folder / "suite.toml"
+    stated = 'relation = ">="\nlimit = 0.7'
+    file.write_text(file.read_text().replace(stated, 'relation = "in_range"\nrange = [0.7, 1]\nbetter = "higher"'))
+    changed, _ = with_limits(load(folder), {"use": "0.2..0.3"})
+    assert changed.table.criterion[0].range == (0.2, 0.3)
+    for wrong, said in {
+        "0.3": "write use=0.7..1",
+        "0.3..0.2": "in the wrong order",
+        "a..1": "write use=0.7..1",
+    }.items():
+        with pytest.raises(ScenarioError, match=re.escape(said)):
+            with_limits(load(folder), {"use": wrong})
+
+
 def test_the_exit_status_is_that_of_fail_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(folder, "fixed", "--quick") == 0
     assert run(folder, "fixed", "--quick", "--fail-on", "fail") == 1
@@ -335,6 +364,11 @@ WRONG = {
     ("--fail-on", "wors"): "'wors' is not a level; did you mean 'worse'?",
     ("--against", "cubik"): "--against: 'cubik' is not an algorithm; did you mean 'cubic'?",
     ("--only", "hram"): "--only: 'hram' is neither a criterion nor a section of small; did you mean 'harm'?",
+    ("--limit", "harn=3 %"): "--limit: 'harn' is not a judged criterion of small; did you mean 'harm'?",
+    ("--limit", "harm=0.3"): "--limit: '0.3' is not a value of harm; write harm='50 %'",
+    ("--limit", "harm"): "--limit: 'harm' has no value; write ID=VALUE",
+    ("--patch", "mine.patch"): "--patch: a patch changes the kernel of --on linux, and this is --on sim",
+    ("--before-after", ""): "--before-after: there is no patch to compare with; write --patch FILE",
     ("--parameter", "bta=0.5"): "--parameter: parameters.bta: not a parameter of cubic; did you mean 'beta'?",
     ("--parameter", "beta=7"): "--parameter: parameters.beta: 7 is not allowed",
     ("--on", "simm"): "--on: 'simm' is not a backend; did you mean 'sim'?",

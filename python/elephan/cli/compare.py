@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, targets
+from elephan.cli import common, patches, targets
 from elephan.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def named_options() -> Iterator[None]:
 )  # fmt: skip
 @click.option("--budget", metavar="TIME", default="60s", show_default=True, help="Maximum wall time.")
 @common.backend_option
+@patches.patch_option
 @click.option(
     "--duration", metavar="TIME",
     help="Simulated time of each run, measured in its second half. [default: until numbers no longer depend on it]",
@@ -125,6 +126,7 @@ def command(
     seeds: int | None,
     budget: str,
     backend: str,
+    patch: str | None,
     duration: str | None,
     horizon: str | None,
     stack: str,
@@ -157,7 +159,7 @@ def command(
         found = comparison.compare(
             list(algorithms), rate, rtt, buffer_size, loss=loss, flows=flows, background=background, queue=queue,
             ecn=ecn, trace=list(traces) or None, path=named_path, scenario=fitted, prefer=prefer,
-            rivals=others, seeds=seeds, budget=budget, on=backend,
+            rivals=others, seeds=seeds, budget=budget, on=patches.patched(backend, patch),
             duration=duration, horizon=horizon, stack=stack, jobs=jobs, store=runs.Store(store), watch=watch,
         )  # fmt: skip
     report = found.report(out) if out is not None else None

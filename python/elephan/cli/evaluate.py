@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elephan.cli import common, targets
+from elephan.cli import common, patches, targets
 from elephan.cli.progress import meter
 from elephan.scenario.errors import ScenarioError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from elephan.suites import Evaluation
     from elephan.suites.evaluating import Judged
 
-_OPTIONS = ("suite", "budget", "only", "against", "on", "parameter")
+_OPTIONS = ("suite", "budget", "only", "limit", "against", "on", "parameter")
 _OF_PROGRAMS = ("server", "client", "name")
 LEVELS = ("concern", "fail", "worse")
 
@@ -44,6 +44,10 @@ LEVELS = ("concern", "fail", "worse")
 @common.programs_option
 @click.option("--only", multiple=True, metavar="ID|§", help="Judge only this criterion or section; repeat for several.")
 @click.option(
+    "--limit", "limits", multiple=True, metavar="ID=VALUE",
+    help="Another limit of a criterion, in the unit of its verdict: tail-drop='30 %'; repeat for several.",
+)  # fmt: skip
+@click.option(
     "--parameter", "parameters", multiple=True, metavar="NAME=VALUE",
     help="Parameter of the algorithms, not of --against; repeat for several.",
 )  # fmt: skip
@@ -52,6 +56,8 @@ LEVELS = ("concern", "fail", "worse")
     help="Where to run the suite; with several backends, their differences are first. [default: sim; linux for a "
     "program]",
 )  # fmt: skip
+@patches.patch_option
+@patches.before_after_option
 @click.option("--quick", is_flag=True, help="Fewer cells, shorter runs and 8 seeds; verdicts are preliminary.")
 @click.option(
     "--fail-on", type=common.Word(LEVELS, "a level"),
@@ -96,8 +102,11 @@ def command(
     fields: Sequence[str],
     allow_programs: bool,
     only: Sequence[str],
+    limits: Sequence[str],
     parameters: Sequence[str],
     backend: str | None,
+    patch: str | None,
+    before_after: bool,
     quick: bool,
     fail_on: str | None,
     junit: str | None,
@@ -129,10 +138,12 @@ def command(
         raise ScenarioError(f"'worse' is in comparison with another one; write {option}", source="--fail-on")
     if against is not None and not parameters and set(algorithms) == {against}:
         raise ScenarioError(f"'{against}' would be compared with itself; name another algorithm", source="--against")
+    named = None if backend is None else [name.strip() for name in backend.split(",")]
+    where = patches.among(named or ["sim" if own is None else patches.BACKEND], patch, before_after=before_after)
     with _named_options(), common.collecting_seldom(), meter() as progress:
         found = evaluate(
-            judged, suite, against=other, only=only, parameters=common.overrides_of(parameters, "--parameter"),
-            on=None if backend is None else [name.strip() for name in backend.split(",")],
+            judged, suite, against=other, only=only, limits=_limits(limits),
+            parameters=common.overrides_of(parameters, "--parameter"), on=where,
             quick=quick, seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
             allow_programs=allow_programs,
         )  # fmt: skip
@@ -171,6 +182,23 @@ def _named_options() -> Iterator[None]:
             raise ScenarioError(error.message, source=f"--{prefix}{error.path}") from None
         option = f"--{error.source}" if error.source in _OPTIONS else error.source
         raise ScenarioError(error.message, path=error.path, source=option or "evaluate") from None
+
+
+def _limits(stated: Sequence[str]) -> dict[str, str]:
+    """Limits by criterion.
+
+    Raises:
+        ScenarioError: one is not ID=VALUE, or a criterion has two.
+    """
+    found: dict[str, str] = {}
+    for text in stated:
+        name, is_there, value = text.partition("=")
+        if not is_there:
+            raise ScenarioError(f"'{text}' has no value; write ID=VALUE, tail-drop='30 %'", source="--limit")
+        if name.strip() in found:
+            raise ScenarioError(f"'{name.strip()}' has two limits; state one", source="--limit")
+        found[name.strip()] = value
+    return found
 
 
 def _program(fields: Sequence[str], stated: dict[str, str | None]) -> dict[str, Any] | None:

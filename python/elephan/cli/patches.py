@@ -20,6 +20,26 @@ patch_option = click.option(
     "--patch", metavar="FILE", help="With --on linux: a kernel with this change of its source; trusted code."
 )
 
+before_after_option = click.option(
+    "--before-after", is_flag=True, help="With --patch: also run the kernel without it, and compare."
+)
+
+
+def among(names: Sequence[str], patch: str | None, *, before_after: bool) -> list[str]:
+    """Names of backends, of which ``linux`` gets a patch; with ``before_after``, the one without it comes before.
+
+    Raises:
+        ScenarioError: no backend can be patched, the patch cannot be read, or there is none to compare with.
+    """
+    if patch is None:
+        if before_after:
+            raise ScenarioError("there is no patch to compare with; write --patch FILE", source="--before-after")
+        return list(names)
+    if BACKEND not in names:
+        return [patched(name, patch) for name in names]
+    changed = [BACKEND, patched(BACKEND, patch)] if before_after else [patched(BACKEND, patch)]
+    return [one for name in names for one in (changed if name == BACKEND else [name])]
+
 
 def patched(backend: str, patch: str | None) -> str:
     """The name of a backend with a patch.

@@ -79,7 +79,7 @@ _SOURCE_COLUMNS = {
 @click.argument("scenario", metavar="SCENARIO.toml")
 @common.backend_option
 @patches.patch_option
-@click.option("--before-after", is_flag=True, help="With --patch: also run the kernel without it, and compare.")
+@patches.before_after_option
 @common.set_option
 @common.seeds_option
 @click.option("--out", metavar="DIR", callback=targets.writable_folder, help="Also copy each run's folder to DIR.")

@@ -14,6 +14,7 @@ from elephan.evaluation.bench import Bench, Named, Progress, budget_s, labelled
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError, catalog, own, transports
 from elephan.suites import drawn, programs
+from elephan.suites.limits import with_limits
 from elephan.suites.loading import load
 from elephan.suites.result import Evaluation, outcomes
 from elephan.suites.schedule import Schedule
@@ -30,6 +31,7 @@ def evaluate(
     *,
     against: Judged | None = None,
     only: Sequence[str] = (),
+    limits: Mapping[str, str] | None = None,
     parameters: Mapping[str, Any] | None = None,
     on: str | Sequence[str] | None = None,
     quick: bool = False,
@@ -50,6 +52,7 @@ def evaluate(
         suite: id of a suite, or the folder of your own; ``rfc9743`` by default, ``transport`` for programs.
         against: a baseline; each criterion is then also judged better, worse, same or not settled.
         only: the judged criteria or sections; all by default.
+        limits: other limits of criteria, in the unit of the verdict (``{"tail-drop": "30 %"}``); a note says each.
         parameters: parameters of the judged algorithms (not of ``against``) that differ from the preset.
         on: the backend, or several backends; ``sim`` by default, ``linux`` for programs.
         quick: true for fewer cells and shorter runs, as the suite states; verdicts are then preliminary.
@@ -74,7 +77,8 @@ def evaluate(
         raise ScenarioError("no algorithm to evaluate", source="evaluate")
     are_programs = any(isinstance(one, Mapping) for one in algorithms)
     named = suite or (DEFAULT_OF_PROGRAMS if are_programs else DEFAULT)
-    read = (named if isinstance(named, Suite) else load(named)).part(only)
+    part = (named if isinstance(named, Suite) else load(named)).part(only)
+    read, changed = with_limits(part, limits or {})
     subjects, beside = _subjects(algorithms, against, parameters or {}, read.table.judges)
     if read.table.judges == "program":
         programs.require([*subjects, *([beside] if beside else [])], allow_programs)
@@ -89,7 +93,7 @@ def evaluate(
         room_s = None if allowed_s is None else max(0.0, allowed_s - spent_s) / (len(names) - i)
         bench = Bench(name, jobs, where, room_s, allow_programs=allow_programs)
         schedule = Schedule(read, subjects, beside, quick, bench, seeds, progress)
-        found += _evaluations(schedule)
+        found += _evaluations(schedule, changed)
     return found
 
 
@@ -110,11 +114,12 @@ def _backends(on: str | Sequence[str]) -> list[str]:
     return names
 
 
-def _evaluations(schedule: Schedule) -> list[Evaluation]:
-    """Run a schedule. Returns an evaluation of each algorithm."""
+def _evaluations(schedule: Schedule, changed: Sequence[str]) -> list[Evaluation]:
+    """Run a schedule. Returns an evaluation of each algorithm, with the notes on changed limits first."""
     read, quick = schedule.suite, schedule.quick
     found = schedule.run()
-    notes = [note for note in (read.table.note, read.table.quick_note if quick else None) if note is not None]
+    stated = (read.table.note, read.table.quick_note if quick else None)
+    notes = [*changed, *(note for note in stated if note is not None)]
     notes += dict.fromkeys(schedule.bench.notes)
     notes += programs.note(schedule.subjects, schedule.against) if read.table.judges == "program" else []
     wall_s = time.monotonic() - schedule.bench.started_s
