@@ -7,8 +7,12 @@ from sphinx.util import logging
 
 project = "Elephan"
 author = "The Elephan authors"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 3
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 100
+napoleon_use_ivar = True
 html_theme = "furo"
 html_title = "Elephan"
 html_static_path = ["_static"]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
+import api
 import click
 import rfc9743
 from algorithm_pages import algorithm_page, algorithms_index, changes
@@ -501,6 +502,8 @@ def pages() -> dict[str, Callable[[], str]]:
         "reference/queues.md": queues_page,
         "reference/tables.md": tables_page,
         "reference/labs.md": labs_page,
+        "reference/api.md": api.index,
+        **{f"{api.FOLDER}/{api.slug(name)}.md": partial(api.page, name) for name in api.PACKAGES},
         "algorithms/index.md": algorithms_index,
         **{f"algorithms/{name}.md": partial(algorithm_page, name) for name in catalog.algorithms()},
     }

@@ -11,8 +11,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from tests import scripts
+
+import elephan
 
 ROOT = Path(__file__).resolve().parents[2]
+API = scripts.load("docs/api.py")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -67,6 +71,16 @@ def test_every_link_leads_somewhere(site: Path) -> None:
             if not target.exists() or (target in pages and unquote(parts.fragment) not in pages[target].places):
                 dead.append((path.name, address))
     assert dead == []
+
+
+def test_every_public_name_has_its_place_in_the_reference(site: Path) -> None:
+    for package in API.PACKAGES:
+        page = Page((site / API.FOLDER / f"{API.slug(package)}.html").read_text("utf-8"))
+        last = {place.rpartition(".")[2] for place in page.places if place.startswith("elephan.")}
+        assert set(API.names(package)) <= last, package
+    assert API.names("elephan") == sorted(
+        name for name in elephan.__all__ if name not in elephan._PACKAGES and name != "__version__"
+    )
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")

@@ -89,6 +89,7 @@ PREFERENCES = {
         ),
     )
 }
+"""Objectives by name, each with what it weighs."""
 
 
 def preference(name: str | None) -> Preference:

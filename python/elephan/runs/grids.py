@@ -22,6 +22,7 @@ Point = dict[str, Any]
 Seeds = int | Iterable[int] | None
 
 SEED = "seed"
+"""Axis of a sweep for the seeds."""
 _SOURCE = "grid"
 
 
