@@ -69,7 +69,7 @@ def nearest(given: Sequence[dict[str, float]], points: Sequence[Point], count: i
 def goals_of(found: Sequence[Place], given: Sequence[dict[str, float]], seeds: int) -> list[Point]:
     """The two terms of points, many of them in one batch."""
     plan = [
-        trials.Trial(place, trials.ALONE, seed, places.duration_s(place, seed, DURATION_S))
+        trials.Trial(place, trials.ALONE, seed, *places.times_s(place, seed, DURATION_S))
         for place in found for seed in range(1, seeds + 1)
     ]  # fmt: skip
     baseline = trials.measure(trials.BASELINE, {}, plan)

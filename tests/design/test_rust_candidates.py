@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import elephan
-from elephan.design import contained, objective, places, reviewed_rust, score, trials
+from elephan.design import objective, places, remote, reviewed_rust, score, trials
 from elephan.design.contained import ContainedError
 from elephan.design.evolution.exporting import export
 from elephan.design.reviewed import ReviewError
@@ -192,30 +192,4 @@ def test_an_endless_loop_in_rust_ends_at_the_limit(tmp_path: Path) -> None:
     library = rust_files.library(rust_files.read(written(tmp_path, "loop {}")))
     trial = trials.plan(places.training()[:1], 1, 5.0)[:1]
     with pytest.raises(ContainedError, match="took more than 5 s, in its runs"):
-        contained.run(str(library), {}, [trial], jobs=1, wall_s=5.0)
-
-
-CHEATS = {
-    "ignores losses": ("self.window = (self.window / 2.0).max(2.0);", "self.window += 1.0;"),
-    "is idle": ("self.window += ack.acked / self.window", "self.window = 1.0"),
-    "sends all before the run's end": (
-        "self.window += ack.acked / self.window",
-        "self.window += if ack.now > 28.0 { 50.0 } else { ack.acked / self.window }",
-    ),
-}
-
-
-@compiled
-@pytest.mark.large
-def test_cheats_in_rust_gain_nothing(tmp_path: Path) -> None:
-    text = MINE.replace("if self.acks == 50 {\n            STEP\n        }", "")
-    scores = {}
-    for name, (honest, cheat) in {"honest": ("", ""), **CHEATS}.items():
-        assert honest in text
-        file = tmp_path / "mine.rs"
-        file.write_text(text.replace(honest, cheat) if honest else text, encoding="utf-8")
-        found = score(str(file), seeds=1, paths=12)
-        assert not found.failures
-        scores[name] = found.combined_score
-    assert max(scores, key=lambda name: scores[name]) == "honest", scores
-    assert max(scores["ignores losses"], scores["is idle"]) < 0
+        remote.run(str(library), {}, [trial], jobs=1, wall_s=5.0)

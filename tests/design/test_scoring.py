@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from elephan.design import criteria, objective, score
+from elephan.design import baseline, criteria, objective, places, score, trials, verdicts
 from elephan.design.candidates import Candidate
-from elephan.design.criteria import Criterion
+from elephan.design.verdicts import Criterion
 from elephan.scenario import ScenarioError
 
 RENO = """
@@ -50,24 +50,35 @@ def test_a_score_repeats(tmp_path: Path) -> None:
     assert score(file, seeds=1, paths=6).parts == score(file, seeds=1, paths=6).parts
 
 
-CHEATS = {
-    "ignores losses": {"congestion": "return"},
-    "is idle": {"step": "self.window = 1.0; return"},
-    "reads the time, and grows where runs are measured": {
-        "step": "self.window = 2.0 if ack.now < 12 else 4 * self.window if ack.round_start else self.window"
-    },
-    "sends what it can before the run's end": {"step": "self.window += 50 if ack.now > 28 else 0"},
-    "knows the flows of its own kind": {
-        "before": "flows = []",
-        "step": "(self in self.flows) or self.flows.append(self)\n"
-        "        self.window = 4.0 if len(self.flows) > 1 and self is self.flows[0] else 500.0\n        return",
-    },
-}
+def test_a_text_draws_its_own_times_of_a_few() -> None:
+    def times(author: str) -> list[tuple[float, float]]:
+        return [(t.duration_s, t.late_s) for t in trials.plan(places.training(), 1, places.quick_s, author)]
+
+    drawn = [times(f"{i}") for i in range(40)]
+    assert times("1") == drawn[1] != drawn[2]
+    assert {len(set(each)) for each in zip(*drawn, strict=True)} == {4}
+    assert all(0.2 <= late_s / duration_s <= 0.5 for each in drawn for duration_s, late_s in each)
 
 
-@pytest.mark.parametrize("name", CHEATS)
-def test_a_cheat_is_below_cubic(tmp_path: Path, name: str) -> None:
-    assert score(candidate(tmp_path, **CHEATS[name]), seeds=1, paths=12).combined_score < 0
+def test_numbers_of_the_baseline_are_kept_for_the_next_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    wanted = trials.plan(places.training()[:2], 1, 5.0)
+    made = baseline.measure(wanted, jobs=1)
+    (file,) = (tmp_path / "elephan" / "scores").iterdir()
+
+    def again() -> dict[trials.Trial, trials.Measured]:
+        monkeypatch.setattr(baseline, "_known", {})  # as a new process has it
+        return baseline.measure(wanted, jobs=1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(trials, "measure", lambda *_, **__: pytest.fail("a run that was made before"))
+        assert repr(again()) == repr(made)
+    file.write_text("[damaged", encoding="utf-8")
+    assert repr(again()) == repr(made)
+    file.unlink()
+    file.parent.rmdir()
+    file.parent.write_text("no folder", encoding="utf-8")
+    assert repr(again()) == repr(made)
 
 
 def test_seeds_that_a_candidate_has_seen_do_not_come_again(tmp_path: Path) -> None:
@@ -129,7 +140,7 @@ def test_a_must_of_the_suite_that_is_not_met_is_a_failure(monkeypatch: pytest.Mo
 def test_a_share_of_the_suite_is_judged_as_evaluate_judges_it() -> None:
     from elephan.suites import evaluate
 
-    (there,) = evaluate(["reno"], criteria.SUITE, only=["collapse-silence"], quick=True)
+    (there,) = evaluate(["reno"], verdicts.SUITE, only=["collapse-silence"], quick=True)
     (here,) = criteria.judge_here("reno", {}, ["collapse-silence"])
     assert (here.id, here.verdict, here.why) == ("collapse-silence", there.outcomes[0].verdict, there.outcomes[0].why)
 
@@ -137,7 +148,7 @@ def test_a_share_of_the_suite_is_judged_as_evaluate_judges_it() -> None:
 def test_the_shares_have_every_criterion_once() -> None:
     from elephan import suites
 
-    names = sorted(row.id for row in suites.load(criteria.SUITE).table.criterion)
+    names = sorted(row.id for row in suites.load(verdicts.SUITE).table.criterion)
     first, second = criteria.shares(2)
     assert sorted([*first, *second]) == names
     assert abs(len(first) - len(second)) < len(names) / 2

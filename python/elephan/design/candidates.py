@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elephan.design import contained, criteria, reviewed, reviewed_rust, trials
-from elephan.design.criteria import Criterion
+from elephan.design import contained, remote, reviewed, reviewed_rust, trials
 from elephan.design.trials import Measured, Parameters, Trial, TrialError
+from elephan.design.verdicts import Criterion
 from elephan.runs import SweepError
 from elephan.runs.provenance import cores
-from elephan.scenario import ScenarioError, own, reading, rust_files
+from elephan.scenario import ScenarioError, c_files, own, reading, rust_files
 from elephan.scenario.catalog import algorithms
 from elephan.scenario.words import hint
 
@@ -32,6 +33,7 @@ class Candidate:
         name: what the user wrote.
         spec: name in a scenario; of a file its path and its class, of Rust the compiled library.
         parameters: parameters of the algorithm.
+        digest: SHA-256 of the text, or of the library; of a built-in algorithm, none.
         modules: modules that a file imports.
         limits: restrictions that held in its runs, by name.
         output: end of what it printed.
@@ -40,6 +42,7 @@ class Candidate:
     name: str
     spec: str
     parameters: Parameters
+    digest: str = ""
     modules: tuple[str, ...] = ()
     limits: dict[str, str] | None = None
     output: str = ""
@@ -68,10 +71,14 @@ class Candidate:
                 return run(self.spec, self.parameters, every, jobs=jobs)
             except TrialError as error:
                 raise CandidateError(str(error)) from None
+        jobs = jobs or cores()
         try:
-            found = contained.run(
-                self.spec, self.parameters, groups, jobs=jobs or cores(), wall_s=wall_s, modules=self.modules
-            )
+            if rust_files.names(self.spec):
+                found = remote.run(self.spec, self.parameters, groups, jobs=jobs, wall_s=wall_s)
+            else:
+                found = contained.run(
+                    self.spec, self.parameters, groups, jobs=jobs, wall_s=wall_s, modules=self.modules
+                )
         except contained.ContainedError as error:
             raise CandidateError(str(error)) from None
         self.limits, self.output = found.limits, found.output
@@ -83,6 +90,8 @@ class Candidate:
         Raises:
             CandidateError: the candidate failed.
         """
+        from elephan.design import criteria  # slow to import
+
         if self.in_c or not self.in_file:
             try:
                 return criteria.judge(self.spec, self.parameters, on="linux" if self.in_c else "sim", jobs=jobs)
@@ -130,7 +139,7 @@ def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
         modules = reviewed.review(text)
     except reviewed.ReviewError as error:
         raise CandidateError(str(error)) from None
-    return Candidate(name, f"{path.absolute()}:{cls}", given, modules)
+    return Candidate(name, f"{path.absolute()}:{cls}", given, hashlib.sha256(text.encode()).hexdigest(), modules)
 
 
 def _in_rust(name: str, parameters: Parameters) -> Candidate:
@@ -151,16 +160,16 @@ def _in_rust(name: str, parameters: Parameters) -> Candidate:
         raise CandidateError(str(error)) from None
     except ScenarioError as error:
         raise CandidateError(error.message) from None
-    return Candidate(name, str(library), {})
+    return Candidate(name, str(library), {}, file.digest)
 
 
 def _in_c(name: str, parameters: Parameters) -> Candidate:
     """A candidate in C. A guest's kernel is a process of the user, so nothing restricts what is compiled into it."""
     try:
-        own.pin(name)
+        file = c_files.read(Path(name))
     except ScenarioError as error:
         if not Path(name).is_file():
             raise
         raise CandidateError(error.message) from None
     limits = dict.fromkeys(("network", "processes", "files written", "files read", "memory"), _IN_A_GUEST)
-    return Candidate(name, str(Path(name).absolute()), parameters, limits=limits)
+    return Candidate(name, str(file.path), parameters, file.digest, limits=limits)

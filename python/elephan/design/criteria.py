@@ -9,10 +9,10 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from elephan import backends, suites
+from elephan.design.verdicts import BUDGET_S, SUITE, Criterion
 from elephan.evaluation.bench import Bench, Progress
 from elephan.runs import Run, Store, execute
 from elephan.runs.work import takes_s
@@ -20,44 +20,6 @@ from elephan.scenario import Scenario, own
 from elephan.suites.result import Outcome, outcomes
 from elephan.suites.schedule import Schedule
 from elephan.suites.suite import Subject
-
-SUITE = "rfc9743"
-BUDGET_S = 600.0
-"""Wall time for the runs. Cells that do not fit are omitted, and a criterion with an omitted cell does not pass."""
-_MUST, _FAIL, _PASS, _NOT_JUDGED = "must", "fail", "pass", "not_judged"
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """A criterion of the suite and its verdict.
-
-    Attributes:
-        id, section: its name, and the section of the document.
-        force: must, should or consider.
-        verdict: pass, concern, fail, not_settled or not_judged.
-        why: the reason.
-    """
-
-    id: str
-    section: str
-    force: str
-    verdict: str
-    why: str
-
-    @property
-    def is_failure(self) -> bool:
-        """True if a requirement that is a must is not met."""
-        return self.force == _MUST and self.verdict == _FAIL
-
-    @property
-    def is_met(self) -> bool:
-        """True if it passes."""
-        return self.verdict == _PASS
-
-    @property
-    def is_judged(self) -> bool:
-        """True if some run could say anything about it."""
-        return self.verdict != _NOT_JUDGED
 
 
 class _Here(Bench):

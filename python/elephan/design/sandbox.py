@@ -16,6 +16,8 @@ import os
 import platform
 import resource
 import struct
+import sys
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,6 +80,17 @@ def restrict(readable: Sequence[str | Path], memory_bytes: int, processor_s: int
         "files written": "none" if calls or files else "not restricted",
         "files read": "the interpreter, its packages and the candidate" if files else "not restricted",
     }
+
+
+def installed() -> list[str]:
+    """Folders of the interpreter, of installed packages and of this package, and what the engine reads of the host."""
+    paths = sysconfig.get_paths()
+    return [
+        *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        str(Path(__file__).parents[1]), sys.executable, str(Path(sys.executable).resolve().parent),
+        "/usr/lib", "/lib", "/lib64", "/proc", "/sys/fs/cgroup", "/sys/devices/system", "/etc/ld.so.cache",
+        "/etc/localtime", "/dev/null", "/dev/urandom",
+    ]  # fmt: skip
 
 
 def _limit(memory_bytes: int, processor_s: int) -> None:

@@ -19,17 +19,17 @@ from statistics import fmean
 from typing import Any
 
 from elephan.comparison.preferences import BALANCED, Preference, preference
-from elephan.design import criteria, objective, places, trials
+from elephan.design import baseline, objective, places, trials, verdicts
 from elephan.design.candidates import Candidate, CandidateError, candidate
-from elephan.design.objective import TERMS, WORST, Results, Terms
+from elephan.design.objective import TERMS, WORST, Terms
 from elephan.design.places import Place
-from elephan.design.trials import BASELINE, SITUATIONS, Parameters, Trial
+from elephan.design.trials import BASELINE, SITUATIONS, Parameters
 from elephan.scenario import ScenarioError
 from elephan.scenario.words import hint
 
 LOADS, QUICK, FULL, SUITE = "loads", "quick", "full", "suite"
 STAGES = (LOADS, QUICK, FULL, SUITE)
-_WALL_S = {LOADS: 10.0, QUICK: 60.0, FULL: 600.0, SUITE: 1.5 * criteria.BUDGET_S}
+_WALL_S = {LOADS: 10.0, QUICK: 60.0, FULL: 600.0, SUITE: 1.5 * verdicts.BUDGET_S}
 """Wall time after which a contained candidate is ended."""
 _SHOWN = 3
 _C_PATHS = 6
@@ -149,22 +149,18 @@ def _judged(
     if stage == LOADS:
         found.measure([[]], jobs=1, wall_s=_WALL_S[LOADS])
         return {"combined": 0.0}, {}
-    shown, hidden = (
-        (places.QUICK_S, ())
-        if stage == QUICK
-        else (places.FULL_S, places.drawn(asked.held_out_seed, hidden=True)[: asked.count])
-    )
-    first = trials.plan(training[:1], 1, places.QUICK_S)
-    own = trials.plan(training, seeds, shown)
-    others = trials.plan(hidden, seeds, shown)
-    repeated = [] if found.in_c else [first, first]
-    measured = found.measure([*repeated, own, others], jobs=jobs, wall_s=_WALL_S[stage])
-    baseline = _baseline([*own, *others], jobs, on_linux=found.in_c)
-    paths = objective.by_path({trial: measured[trial] for trial in own}, baseline)
+    mean_s = places.quick_s if stage == QUICK else places.FULL_S
+    hidden = () if stage == QUICK else places.drawn(asked.held_out_seed, hidden=True)[: asked.count]
+    own, others = (trials.plan(paths, seeds, mean_s, found.digest) for paths in (training, hidden))
+    # The first runs are made twice. A run on Linux costs too much for that.
+    first = [] if found.in_c else [own[: len(SITUATIONS)]]
+    measured = found.measure([*first, own, others], jobs=jobs, wall_s=_WALL_S[stage])
+    base = baseline.measure([*own, *others], jobs=jobs, on_linux=found.in_c)
+    paths = objective.by_path({trial: measured[trial] for trial in own}, base)
     values = {place: objective.value(terms, chosen) for place, terms in paths.items()}
     parts = _parts(paths, list(values.values()))
     if others:
-        unseen = objective.by_path({trial: measured[trial] for trial in others}, baseline)
+        unseen = objective.by_path({trial: measured[trial] for trial in others}, base)
         parts["training"] = parts["combined"]
         parts["held_out"], _, _ = objective.combined([objective.value(terms, chosen) for terms in unseen.values()])
         # The smaller of the two: what is fitted to the training paths gains nothing by it.
@@ -183,7 +179,7 @@ def _by_suite(
     rows = found.judge(jobs=jobs, wall_s=_WALL_S[SUITE])
     judged = [row for row in rows if row.is_judged]
     parts["criteria_met"] = sum(row.is_met for row in judged) / len(judged) if judged else 0.0
-    artifacts["suite"] = criteria.SUITE
+    artifacts["suite"] = verdicts.SUITE
     artifacts["criteria"] = [
         {"id": row.id, "section": row.section, "force": row.force, "verdict": row.verdict, "why": row.why}
         for row in rows if not row.is_met
@@ -192,19 +188,6 @@ def _by_suite(
         {"stage": SUITE, "reason": f"{row.id} (section {row.section}, a must): {row.why}"}
         for row in rows if row.is_failure
     ]  # fmt: skip
-
-
-_known: dict[bool, Results] = {}
-
-
-def _baseline(wanted: Sequence[Trial], jobs: int | None, *, on_linux: bool) -> Results:
-    """The baseline's numbers, which are the same for all candidates of a process."""
-    known = _known.get(on_linux, {})
-    missing = [trial for trial in wanted if trial not in known]
-    if missing:
-        run = trials.measure_on_linux if on_linux else trials.measure
-        _known[on_linux] = known = {**known, **run(BASELINE, {}, missing, jobs=jobs)}
-    return known
 
 
 def _parts(paths: dict[Place, Terms], values: Sequence[float]) -> dict[str, float]:

@@ -8,25 +8,25 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from elephan import metrics
-from elephan.design.places import Place, duration_s
-from elephan.metrics.batch import batch
+from elephan.design.places import Place, times_s
+from elephan.metrics.batch import Maker, Point, evaluated
 from elephan.runs import Cancelled, Run, Store, SweepError, sweep
-from elephan.scenario import Scenario, own
+from elephan.scenario import Scenario, c_files, own
 
 ALONE, BESIDE, LATE = "alone", "beside", "late"
 SITUATIONS = (ALONE, BESIDE, LATE)
 BASELINE = "cubic"
-_METRICS = ("goodput_mbps", "mean_queue_delay_ms")
+METRICS = ("goodput_mbps", "mean_queue_delay_ms")
+"""Metrics of a run."""
 _LOOPS_AFTER_S = 600.0
 """Wall time without a finished run on Linux; one of 36 s takes some seconds, and the compiler goes first."""
-_LATE_AFTER = 1 / 3
-"""Start of the late-starting flow, as a fraction of the run."""
 
 Parameters = Mapping[str, Any]
 
@@ -37,12 +37,13 @@ class TrialError(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: a path, a situation, a seed, and the simulated time in s."""
+    """One run: a path, a situation, a seed, the simulated time, and the start of a late-starting flow, in s."""
 
     place: Place
     situation: str
     seed: int
     duration_s: float
+    late_s: float
 
     @property
     def title(self) -> str:
@@ -60,31 +61,63 @@ class Measured:
     queue_ms: float
 
 
-def plan(places: Sequence[Place], seeds: int, mean_s: float) -> list[Trial]:
-    """All runs on some paths; the first run of each situation comes first, so that failures show early."""
+def plan(
+    places: Sequence[Place], seeds: int, mean_s: float | Callable[[Place], float], author: str = ""
+) -> list[Trial]:
+    """All runs on some paths; the first run of each situation comes first, so that failures show early.
+
+    Args:
+        places: the paths.
+        seeds: number of replicates on each.
+        mean_s: mean simulated time of a run, s, or what says it for a path.
+        author: digest of the candidate's text, by which the durations are drawn.
+    """
     return [
-        Trial(place, situation, seed, duration_s(place, seed, mean_s))
+        Trial(place, situation, seed, *times_s(place, seed, mean, f"{author} {situation}" if author else ""))
         for seed in range(1, seeds + 1)
-        for place in places
+        for place, mean in [(place, mean_s(place) if callable(mean_s) else mean_s) for place in places]
         for situation in SITUATIONS
     ]
 
 
 def measure(
-    spec: str, parameters: Parameters, trials: Sequence[Trial], *, peer: str | None = None, jobs: int | None = None
-) -> dict[Trial, Measured]:
-    """Run trials of an algorithm; ``peer`` is that of a late-starting flow of its own kind, if it has another name.
+    spec: str, parameters: Parameters, trials: Sequence[Trial], *, peer: str | None = None, jobs: int | None = None,
+    memory: int | None = None, threads: Maker | None = None,
+) -> dict[Trial, Measured]:  # fmt: skip
+    """Run trials of an algorithm.
+
+    Args:
+        spec: name of the algorithm.
+        parameters: parameters of the algorithm.
+        trials: the runs.
+        peer: the name of a late-starting flow of its own kind, if it has another one.
+        jobs, memory, threads: as in :func:`elephan.metrics.batch.evaluated`.
 
     Raises:
         TrialError: a run failed.
         ScenarioError: the algorithm or a parameter is wrong.
     """
-    found: dict[Trial, Measured] = {}
-    for situation in SITUATIONS:
-        wanted = [trial for trial in trials if trial.situation == situation]
-        if wanted:
-            found.update(_measured((spec, peer or spec), parameters, situation, wanted, jobs))
-    return found
+    specs = (spec, peer or spec)
+    wanted = {situation: [trial for trial in trials if trial.situation == situation] for situation in SITUATIONS}
+    wanted = {situation: found for situation, found in wanted.items() if found}
+    tables = [(base(specs, parameters, situation), list(map(_row, found))) for situation, found in wanted.items()]
+    done = evaluated(tables, METRICS, jobs=jobs, memory=memory, threads=threads)
+    return {
+        trial: _measured(point, specs, trial)
+        for found, points in zip(wanted.values(), done, strict=True)
+        for trial, point in zip(found, points, strict=True)
+    }
+
+
+def _measured(point: Point, specs: tuple[str, str], trial: Trial) -> Measured:
+    own_mbps = point.number(f"goodput_mbps[{flow_name('subject', specs[0])}]")
+    if own_mbps is None:
+        raise TrialError(f"{trial.title}: {point.why(METRICS)}")
+    other = flow_name("other", specs[1] if trial.situation == LATE else BASELINE)
+    other_mbps = point.number(f"goodput_mbps[{other}]")
+    # Without a packet through the queue there is no delay, and the goodput has the reason.
+    queue_ms = point.number("mean_queue_delay_ms")
+    return Measured(own_mbps, math.nan if other_mbps is None else other_mbps, queue_ms or 0.0)
 
 
 def measure_on_linux(
@@ -100,7 +133,9 @@ def measure_on_linux(
         ScenarioError: the algorithm, a parameter or the backend is wrong.
     """
     with tempfile.TemporaryDirectory(prefix="elephan-score-") as folder:
-        scenarios = [base((spec, spec), parameters, t.situation).replace(_row(t)) for t in trials]
+        # Two modules have no variables in common, as two copies of a class have none.
+        specs = (spec, str(c_files.copy_of(Path(spec), Path(folder))) if spec.endswith(c_files.SUFFIX) else spec)
+        scenarios = [base(specs, parameters, t.situation).replace(_row(t)) for t in trials]
         last_s, finished = time.monotonic(), 0
 
         def watched(_done: float, _total: float, count: int, _all: int) -> bool:
@@ -116,33 +151,16 @@ def measure_on_linux(
         except SweepError as error:
             failure = error.failures[0]
             raise TrialError(str(failure.error)) from None
-        return {trial: _of_run(run, trial.situation, spec) for trial, run in zip(trials, done, strict=True)}
+        return {trial: _of_run(run) for trial, run in zip(trials, done, strict=True)}
 
 
-def _of_run(run: Run, situation: str, spec: str) -> Measured:
+def _of_run(run: Run) -> Measured:
     rates = metrics.goodput_mbps(run)
-    own_mbps = rates[flow_name("subject", spec)]
-    other = flow_name("other", spec if situation == LATE else BASELINE)
+    own_mbps, *others = (rates[name] for name in run.scenario.flow_names)
     queue_ms = 0.0
     with suppress(metrics.MetricError):  # no packet left the queue
         queue_ms = metrics.mean_queue_delay_ms(run)
-    return Measured(own_mbps, rates.get(other, math.nan), queue_ms)
-
-
-def _measured(
-    specs: tuple[str, str], parameters: Parameters, situation: str, trials: Sequence[Trial], jobs: int | None
-) -> Iterator[tuple[Trial, Measured]]:
-    name, other = flow_name("subject", specs[0]), flow_name("other", specs[1] if situation == LATE else BASELINE)
-    rows = [_row(trial) for trial in trials]
-    frame = batch(base(specs, parameters, situation), rows, _METRICS, jobs=jobs, progress=False)
-    for trial, row in zip(trials, frame.iter_rows(named=True), strict=True):
-        own_mbps = row.get(f"goodput_mbps[{name}]")
-        if own_mbps is None:
-            raise TrialError(f"{trial.title}: {row['why']}")
-        other_mbps = row.get(f"goodput_mbps[{other}]")
-        # Without a packet through the queue there is no delay, and the goodput has the reason.
-        queue_ms = row["mean_queue_delay_ms"]
-        yield trial, Measured(own_mbps, math.nan if other_mbps is None else other_mbps, queue_ms or 0.0)
+    return Measured(own_mbps, others[0] if others else math.nan, queue_ms)
 
 
 def base(specs: tuple[str, str], parameters: Parameters, situation: str) -> Scenario:
@@ -159,7 +177,7 @@ def base(specs: tuple[str, str], parameters: Parameters, situation: str) -> Scen
 def _row(trial: Trial) -> dict[str, Any]:
     row = {**trial.place.changes, "seed": trial.seed, "duration": f"{trial.duration_s:g} s"}
     if trial.situation == LATE:
-        start = f"{trial.duration_s * _LATE_AFTER:.3f} s"
+        start = f"{trial.late_s:g} s"
         row |= {"flow[1].start": start, "measure.from": start}
     return row
 

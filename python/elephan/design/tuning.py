@@ -154,7 +154,7 @@ class _Bench:
         wanted = range(len(setting.scores) + 1, seeds + 1)
         plans = {
             seed: [
-                trials.Trial(place, situation, seed, places.duration_s(place, seed, mean_s))
+                trials.Trial(place, situation, seed, *places.times_s(place, seed, mean_s))
                 for place in paths for situation in self._situations
             ]
             for seed in wanted

@@ -1,4 +1,4 @@
-"""A process that runs trials of a candidate: ``python -m elephan.design.worker``.
+"""A process that runs trials of a class, or judges criteria of any candidate: ``python -m elephan.design.worker``.
 
 It reads one request from stdin, restricts itself, loads the candidate, and answers with one JSON document for each
 group of trials, and one for all criteria, on the descriptor that was its stdout. What the candidate prints goes to
@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-import sysconfig
 from dataclasses import asdict
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 # All that a run imports, since a restricted process may not find it any more; and one thread only until then.
@@ -25,6 +23,7 @@ from elephan.algorithm import AlgorithmError
 from elephan.design import sandbox, trials
 from elephan.design.places import Place
 from elephan.design.trials import Trial, TrialError
+from elephan.metrics import sweeps as sweeps
 from elephan.scenario import ScenarioError, own
 
 _CRITERIA = "elephan.design.criteria"
@@ -43,7 +42,9 @@ def main() -> None:
         answers.write(json.dumps(document) + "\n")
         answers.flush()
 
-    limits = sandbox.restrict([*_installed(), request["folder"]], request["memory_bytes"], request["processor_s"])
+    limits = sandbox.restrict(
+        [*sandbox.installed(), request["folder"]], request["memory_bytes"], request["processor_s"]
+    )
     answer({"limits": limits})
     try:
         spec, peer = own.pin(request["spec"]), own.pin(request["peer"])
@@ -55,7 +56,7 @@ def main() -> None:
     for group in request["groups"]:
         wanted = [Trial(**{**trial, "place": Place(**trial["place"])}) for trial in group]
         try:
-            found = trials.measure(spec, request["parameters"], wanted, peer=peer, jobs=request["threads"])
+            found = trials.measure(spec, request["parameters"], wanted, peer=peer, jobs=1)
         except (TrialError, ScenarioError) as error:
             answer({"failure": str(error)})
             return
@@ -71,17 +72,6 @@ def main() -> None:
         # In the order of the request; a suite has an order of its own.
         by_name = {one.id: asdict(one) for one in judged}
         answer({"criteria": [by_name[name] for name in request["criteria"]]})
-
-
-def _installed() -> list[str]:
-    """Folders of the interpreter, of installed packages and of this package, and what the engine reads of the host."""
-    paths = sysconfig.get_paths()
-    return [
-        *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        str(Path(__file__).parents[1]), sys.executable, str(Path(sys.executable).resolve().parent),
-        "/usr/lib", "/lib", "/lib64", "/proc", "/sys/fs/cgroup", "/sys/devices/system", "/etc/ld.so.cache",
-        "/etc/localtime", "/dev/null", "/dev/urandom",
-    ]  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -19,9 +19,7 @@ from elephan.backends import get as get_backend
 from elephan.backends.memory import HEADROOM, MemoryPool, needs_more, outgrown
 from elephan.backends.sim import libraries_of
 from elephan.metrics.errors import MetricError
-from elephan.metrics.reading import recorded_links
 from elephan.metrics.registry import Metric, get
-from elephan.metrics.sweeps import RUN_DEFAULTS, Names, Row, reasons
 from elephan.progress import meter
 from elephan.runs import execute
 from elephan.runs.arguments import with_seed
@@ -37,6 +35,10 @@ from elephan.scenario.template import Template
 if TYPE_CHECKING:
     import polars as pl
 
+    from elephan.metrics.sweeps import Names
+
+# Polars and NumPy are imported where a frame is made, since a score needs none and waits for their import.
+
 BACKEND = "sim"
 _WAIT_S = 0.1
 _AHEAD = 4
@@ -45,25 +47,59 @@ _AHEAD = 4
 _encode = msgspec.json.Encoder().encode
 
 
+class Threads(Protocol):
+    """Threads of the engine that run the variants, in this process or in another one."""
+
+    def submit(self, number: int, form: str, libraries: Mapping[int, str], /) -> None:
+        """Hand over a run: its number, its canonical form, and the libraries of a user's algorithms by the flow."""
+
+    def collect(self, timeout_s: float, /) -> Sequence[tuple[Any, ...]]:
+        """Finished runs: the number, the engine's time, the failure or ``None``, and the numbers."""
+
+    def stop(self) -> None:
+        """Stop all runs."""
+
+
+Maker = Callable[[Sequence[str], int, int, float], Threads]
+"""Makes the threads, given the metrics' names, the number of runs at once, their memory and its headroom."""
+
+
 @dataclass
-class _Point:
+class Point:
     """A run of a batch.
 
     Attributes:
+        template: the scenario that is changed.
         row: position of its row in the table.
         seed: seed of the random streams.
         changes: fields of the scenario that its row sets.
-        values: numbers by column.
+        values: numbers by column, such as ``goodput_mbps[cubic-1]``.
         whys: reasons for missing numbers, by column.
         failed: the reason if the run failed.
     """
 
+    template: Template
     row: int
     seed: int
     changes: Mapping[str, Any]
     values: dict[str, float] = field(default_factory=dict)
     whys: dict[str, str] = field(default_factory=dict)
     failed: str | None = None
+
+    def number(self, column: str) -> float | None:
+        """The number of a column; ``None`` if it is missing."""
+        found = self.values.get(column, math.nan)
+        return None if math.isnan(found) else found
+
+    def why(self, names: Sequence[str]) -> str | None:
+        """Why the numbers of some metrics are missing."""
+        from elephan.metrics.sweeps import Row, reasons
+
+        if self.failed is not None:
+            return f"the run failed: {self.failed}"
+        unsampled = {column: "it has no sample" for column, value in self.values.items() if math.isnan(value)}
+        whys = self.whys | unsampled
+        return reasons(Row(0, None, dict.fromkeys([*names, *self.values, *whys]), whys))
 
 
 def batch(
@@ -100,31 +136,68 @@ def batch(
         MetricError: there is no such metric, or the engine does not compute it.
         KeyboardInterrupt: the user pressed Ctrl-C; no result is returned.
     """
+    from elephan.metrics.sweeps import RUN_DEFAULTS
+
     base, _ = with_seed(scenario)
-    chosen = _chosen(metrics)
+    chosen = _chosen(RUN_DEFAULTS if metrics is None else metrics)
     rows = _rows_of(table)
     if seeds is not None and any(SEED in row for row in rows):
         raise ScenarioError("is a column; leave the number of seeds out", path=SEED, source="batch")
     runs = replicates(base, seeds)
-    points = [
-        _Point(i, parse_seed(row[SEED]) if SEED in row else run.seed, {k: v for k, v in row.items() if k != SEED})
-        for i, row in enumerate(rows)
-        for run in runs
-    ]
+    pool = MemoryPool(memory, jobs or cores())
     # Replicates are perturbed alike, and differ in their seeds only.
-    _Batch(runs[0], chosen, points, MemoryPool(memory, jobs or cores())).run(progress)
+    template = _template(runs[0], pool)
+    points = [_point(template, i, row, run.seed) for i, row in enumerate(rows) for run in runs]
+    _Batch(chosen, points, pool).run(progress)
     return _frame(rows, points, list(chosen))
 
 
-def _chosen(names: Names) -> dict[str, Metric]:
+def evaluated(
+    tables: Sequence[tuple[Scenario, Sequence[Mapping[str, Any]]]],
+    metrics: Sequence[str],
+    *,
+    jobs: int | None = None,
+    memory: int | str | None = None,
+    threads: Maker | None = None,
+) -> list[list[Point]]:
+    """Run variants of several scenarios at once, and return their numbers: :func:`batch` without a data frame.
+
+    Args:
+        tables: scenarios, each with the rows of its table.
+        metrics: names of metrics.
+        jobs, memory: as in :func:`batch`.
+        threads: makes what runs the variants; the engine's threads in this process by default.
+
+    Raises:
+        ScenarioError: a scenario is wrong; a row whose scenario is wrong has its reason.
+        MetricError: there is no such metric, or the engine does not compute it.
+    """
+    pool = MemoryPool(memory, jobs or cores())
+    found: list[list[Point]] = []
+    for scenario, rows in tables:
+        base, seed = with_seed(scenario)
+        template = _template(base, pool)
+        found.append([_point(template, i, row, seed) for i, row in enumerate(rows)])
+    _Batch(_chosen(metrics), [point for points in found for point in points], pool, threads).run(progress=False)
+    return found
+
+
+def _template(scenario: Scenario, memory: MemoryPool) -> Template:
+    return Template(scenario, get_backend(BACKEND, memory).check)
+
+
+def _point(template: Template, number: int, row: Mapping[str, Any], seed: int) -> Point:
+    changes = {key: value for key, value in row.items() if key != SEED}
+    return Point(template, number, parse_seed(row[SEED]) if SEED in row else seed, changes)
+
+
+def _chosen(names: str | Sequence[str]) -> dict[str, Metric]:
     """The metrics with the given names or aliases.
 
     Raises:
         MetricError: there is no such metric, or the engine does not compute it.
     """
-    found = {
-        name: get(name) for name in ([names] if isinstance(names, str) else RUN_DEFAULTS if names is None else names)
-    }
+    found = {name: get(name) for name in ([names] if isinstance(names, str) else names)}
     known = [name for name, _, _ in engine().metrics()]
     for name, metric in found.items():
         if metric.name not in known:
@@ -169,14 +242,14 @@ class _Batch:
     """The runs of a batch: this thread states them, the engine's threads run them."""
 
     def __init__(
-        self, base: Scenario, metrics: Mapping[str, Metric], points: Sequence[_Point], memory: MemoryPool
+        self, metrics: Mapping[str, Metric], points: Sequence[Point], memory: MemoryPool, threads: Maker | None = None
     ) -> None:
         self._metrics = metrics
         self._names = list(metrics)
         self._points = points
         self._backend = get_backend(BACKEND, memory)
         self._memory = memory
-        self._template = Template(base, self._backend.check)
+        self._threads = threads or engine().Batch
         self._waiting = 0
         self._finished = 0
 
@@ -184,7 +257,7 @@ class _Batch:
         """Run all points, and store their numbers in them."""
         jobs = min(self._memory.runs, len(self._points))
         names = [metric.name for metric in self._metrics.values()]
-        threads = engine().Batch(names, jobs, self._memory.all_bytes(), HEADROOM)
+        threads = self._threads(names, jobs, self._memory.all_bytes(), HEADROOM)
         try:
             with meter(show=progress) as told:
                 for number, point in enumerate(self._points):
@@ -196,19 +269,19 @@ class _Batch:
         finally:
             threads.stop()
 
-    def _begin(self, threads: Any, number: int, point: _Point) -> None:
+    def _begin(self, threads: Threads, number: int, point: Point) -> None:
         """Hand a run to the engine's threads; run it here if its algorithm is written in Python."""
         libraries: dict[int, str] = {}
         try:
-            form = self._template.filled(point.changes)
+            form = point.template.filled(point.changes)
             if form is None:
-                stated = self._template.for_engine(point.changes)
+                stated = point.template.for_engine(point.changes)
                 self._backend.check(stated)
                 flows = [flow.algorithm for flow in stated.flow]
                 if any(map(pinned, [*flows, *(source.algorithm for source in stated.traffic)])):
                     found = libraries_of(stated)
                     if found is None:
-                        self._run_here(self._template.stated(point.changes), point)
+                        self._run_here(point.template.stated(point.changes), point)
                         return
                     libraries = found
                 form = stated.canonical()
@@ -219,7 +292,9 @@ class _Batch:
         threads.submit(number, _encode(form | {"seed": point.seed}).decode(), libraries)
         self._waiting += 1
 
-    def _run_here(self, scenario: Scenario, point: _Point) -> None:
+    def _run_here(self, scenario: Scenario, point: Point) -> None:
+        from elephan.metrics.reading import recorded_links
+
         self._finished += 1
         try:
             run = execute.compute(self._backend, scenario, point.seed)
@@ -240,7 +315,7 @@ class _Batch:
                 for flow, value in found.items() if isinstance(found, dict) else [(place, found)]:
                     point.values[_column(name, flow)] = value
 
-    def _collect(self, threads: Any, told: Callable[[float, float, int, int], object]) -> None:
+    def _collect(self, threads: Threads, told: Callable[[float, float, int, int], object]) -> None:
         for number, _, failed, entries in threads.collect(_WAIT_S):
             self._waiting -= 1
             self._finished += 1
@@ -254,10 +329,10 @@ class _Batch:
                     point.values[_column(self._names[place], of)] = value
         told(self._finished, len(self._points), self._finished, len(self._points))
 
-    def _missing(self, point: _Point, name: str, of: str | None, why: str) -> None:
+    def _missing(self, point: Point, name: str, of: str | None, why: str) -> None:
         point.whys[_column(name, of)] = why
 
-    def _reason(self, point: _Point, kind: str, text: str) -> str:
+    def _reason(self, point: Point, kind: str, text: str) -> str:
         """The reason of a failure, as :func:`elephan.run` states it."""
         if kind == "needs":
             return str(needs_more(int(text) << 20, self._memory))
@@ -265,12 +340,12 @@ class _Batch:
             return str(outgrown(text, self._memory))
         if kind == "algorithm":
             flow, callback, time_s, why = json.loads(text)
-            stated = self._template.stated(point.changes)
+            stated = point.template.stated(point.changes)
             name = [*stated.flow_names, *stated.sources][flow]
             return str(AlgorithmError(name, callback, time_s, f"RuntimeError: {why}", ""))
         if kind == "scenario":
             try:
-                self._template.stated(point.changes)
+                point.template.stated(point.changes)
             except ScenarioError as error:
                 return str(error)
         return f"a defect of Elephan: {text}" if kind == "defect" else text
@@ -280,7 +355,7 @@ def _column(name: str, of: str | None) -> str:
     return name if of is None else f"{name}[{of}]"
 
 
-def _frame(rows: Sequence[Mapping[str, Any]], points: Sequence[_Point], names: Sequence[str]) -> pl.DataFrame:
+def _frame(rows: Sequence[Mapping[str, Any]], points: Sequence[Point], names: Sequence[str]) -> pl.DataFrame:
     """One row for each point."""
     import polars as pl
 
@@ -298,13 +373,5 @@ def _frame(rows: Sequence[Mapping[str, Any]], points: Sequence[_Point], names: S
         for column in single or [name]:
             numbers = [point.values.get(column, math.nan) for point in points]
             columns[column] = pl.Series([None if math.isnan(x) else x for x in numbers], dtype=pl.Float64)
-    columns["why"] = pl.Series([_why(point, names) for point in points], dtype=pl.String)
+    columns["why"] = pl.Series([point.why(names) for point in points], dtype=pl.String)
     return pl.DataFrame(columns)
-
-
-def _why(point: _Point, names: Sequence[str]) -> str | None:
-    if point.failed is not None:
-        return f"the run failed: {point.failed}"
-    unsampled = {column: "it has no sample" for column, value in point.values.items() if math.isnan(value)}
-    whys = point.whys | unsampled
-    return reasons(Row(0, None, dict.fromkeys([*names, *point.values, *whys]), whys))

@@ -105,6 +105,20 @@ def read(path: Path) -> CFile:
     return CFile(path.absolute(), text, hashlib.sha256(text).hexdigest(), names[0], parameters)
 
 
+def copy_of(path: Path, folder: Path) -> Path:
+    """A copy under another name, of the file and of the congestion control, so that both are in one kernel, with
+    variables of their own.
+
+    Raises:
+        ScenarioError: there is no such file, or it has no congestion control.
+    """
+    file = read(path)
+    name = f"{file.name[: _NAME_MAX - 1]}{'2' if not file.name.endswith('2') else '3'}"
+    copy = folder / f"{path.stem}_copy{SUFFIX}"
+    copy.write_bytes(file.text.replace(f'"{file.name}"'.encode(), f'"{name}"'.encode()))
+    return copy
+
+
 def _names(code: str) -> list[str]:
     """The names of all congestion controls in a text without comments: strings, or macros that are strings."""
     macros = dict(_DEFINED.findall(code))

@@ -367,6 +367,16 @@ def _pin_file(spec: str) -> str:
     return _remember(f"{path.absolute()}:{name}", Loaded(maker, text_digest))
 
 
+def known_library(path: Path) -> str:
+    """The pinned name of a library that another process loads; this one only states scenarios with it.
+
+    Raises:
+        ScenarioError: there is no such file.
+    """
+    file = rust_files.read(path)
+    return _remember(str(file.path), Loaded(lambda: _InRust(str(path)), file.digest))
+
+
 def _pin_rust(file: rust_files.RustFile) -> str:
     spec = f"{file.path}@{file.digest}"
     if spec in _live:

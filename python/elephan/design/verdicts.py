@@ -1,0 +1,46 @@
+"""The criteria of the last stage of a score, with their verdicts.
+
+They are apart from what judges (:mod:`elephan.design.criteria`), whose import takes a tenth of a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SUITE = "rfc9743"
+BUDGET_S = 600.0
+"""Wall time for the runs. Cells that do not fit are omitted, and a criterion with an omitted cell does not pass."""
+_MUST, _FAIL, _PASS, _NOT_JUDGED = "must", "fail", "pass", "not_judged"
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion of the suite and its verdict.
+
+    Attributes:
+        id, section: its name, and the section of the document.
+        force: must, should or consider.
+        verdict: pass, concern, fail, not_settled or not_judged.
+        why: the reason.
+    """
+
+    id: str
+    section: str
+    force: str
+    verdict: str
+    why: str
+
+    @property
+    def is_failure(self) -> bool:
+        """True if a requirement that is a must is not met."""
+        return self.force == _MUST and self.verdict == _FAIL
+
+    @property
+    def is_met(self) -> bool:
+        """True if it passes."""
+        return self.verdict == _PASS
+
+    @property
+    def is_judged(self) -> bool:
+        """True if some run could say anything about it."""
+        return self.verdict != _NOT_JUDGED
