@@ -22,11 +22,10 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     def capture(at: Literal["sender", "receiver"] = "sender", **flow: Any) -> Path:
         key = f"{at}{flow}"
         if key not in made:
-            path = {name: flow.pop(name) for name in ("loss", "queue", "queue_burst") if name in flow}
-            scenario = elephan.Scenario.dumbbell(
-                [{"algorithm": "cubic", **flow}], rate="10 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="8 s",
-                stack=flow.get("stack", "linux"), **path,
-            )  # fmt: skip
+            path = {name: flow.pop(name) for name in ("loss", "queue", "queue_burst", "buffer") if name in flow}
+            options: Any = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "duration": "8 s"}
+            options["stack"] = flow.get("stack", "linux")
+            scenario = elephan.Scenario.dumbbell([{"algorithm": "cubic", **flow}], **{**options, **path})
             run = elephan.run(scenario)
             made[key] = tmp_path_factory.mktemp("captures") / "one.pcapng"
             export.write_pcapng(run, export.events_of(run), made[key], at=at)

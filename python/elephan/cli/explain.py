@@ -170,7 +170,7 @@ def _model(
             common.say(text)
 
     try:
-        model.fit = found.path
+        model.fit = found.simulated_path
     except ScenarioError as error:
         if names:
             raise
@@ -188,7 +188,9 @@ def _model(
             rows = wording.prediction_rows(model.predictions)
             common.print_table("On the fitted path", list(wording.PREDICTION_HEADER), rows)
             paths = model.predictions[0].paths
-            common.say(f"Measured in the second half; intervals: {paths} paths that the capture allows.")
+            common.say(
+                f"Measured in the second half; means and ranges of {paths} runs on paths that the capture allows."
+            )
     return model
 
 

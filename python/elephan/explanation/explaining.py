@@ -112,6 +112,20 @@ class Explanation:
         return _without_application(fit_path(self.events), self.limits, self.goodput_bps)
 
     @cached_property
+    def simulated_path(self) -> PathFit:
+        """The path on which simulations run: of all that the capture allows, those on which the named algorithm does
+        what was captured. Without a named algorithm, it is :attr:`path`.
+
+        Raises:
+            ScenarioError: the path cannot be fitted.
+        """
+        from elephan.explanation.refining import refined
+
+        if not self.algorithm.names:
+            return self.path
+        return refined(self.path, self.algorithm.names[0], self.events, self.connection, self.limits)
+
+    @cached_property
     def algorithm(self) -> AlgorithmFit:
         """The algorithm of the sender, by replay of each that is known.
 
@@ -147,7 +161,7 @@ class Explanation:
         """
         from elephan.explanation.predicting import scenario_of
 
-        return scenario_of(self.path, self._named, self.connection, self.limits)
+        return scenario_of(self.simulated_path, self._named, self.connection, self.limits)
 
     @cached_property
     def check(self) -> ModelCheck:
@@ -158,7 +172,7 @@ class Explanation:
         """
         from elephan.explanation.predicting import check_model
 
-        return check_model(self.path, self._named, self.connection, self.limits)
+        return check_model(self.simulated_path, self._named, self.connection, self.limits)
 
     @property
     def _named(self) -> str:
@@ -182,7 +196,7 @@ class Explanation:
 
         stated = {"rate": rate, "rtt": rtt, "buffer": buffer, "queue": queue}
         changes = {name: value for name, value in stated.items() if value is not None}
-        return predict(self.path, algorithms, self.connection, self.limits, changes=changes, jobs=jobs)
+        return predict(self.simulated_path, algorithms, self.connection, self.limits, changes=changes, jobs=jobs)
 
     def compare(self, *algorithms: str, **options: Any) -> Comparison:
         """Compare algorithms on the fitted path, as :func:`elephan.compare` does.
@@ -202,7 +216,7 @@ class Explanation:
     def model_document(self) -> dict[str, Any]:
         """The path, the algorithm and the check of the fit as plain values."""
         try:
-            fit = self.path
+            fit = self.simulated_path
         except ScenarioError as error:
             return {"path": None, "algorithm": None, "check": None, "why": str(error)}
         found, check = self.algorithm, self.check
@@ -336,7 +350,7 @@ def _without_application(fit: PathFit, limits: Limits, goodput_bps: float) -> Pa
     best = replace(fit.best, rate_bps=_FASTER * fit.best.rate_bps)
     return replace(
         fit, quantities=quantities, best=best, draws=draws, assumptions=(*fit.assumptions, assumption), others=None,
-        others_reason=reason,
+        others_reason=reason, doubtful=(),
     )  # fmt: skip
 
 

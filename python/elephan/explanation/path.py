@@ -15,32 +15,25 @@ import numpy as np
 
 from elephan.explanation.base_rtt import BaseRtt, base_rtt, base_rtt_of_fast_link
 from elephan.explanation.estimates import PARTS, estimated, of_parts, scaled
+from elephan.explanation.hypotheses import Hypotheses, Measured
 from elephan.explanation.modes import BIN, highest_mode
 from elephan.explanation.others import Others, other_traffic
 from elephan.explanation.queueing import Queue, find_queue
-from elephan.explanation.results import Estimate, PathDraw, PathFit
+from elephan.explanation.results import STANDS_FOR, PathDraw, PathFit
 from elephan.explanation.waits import Waits, other_packets, waits_of
 from elephan.metrics.statistics import Interval
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from elephan.explanation.events import Events
 
-DRAWS = 20
+DRAWS = 60
+"""Number of paths that are drawn."""
 _LEAST_ACKS = 64
 _LEAST_NEAR = 6
 _RATE_FLOOR = 0.003
 _WIDEST_RATE = 0.06
 _LONGEST = 0.99
 """Quantile of the waits that is the longest queue: a receiver's timer delays some acknowledgments."""
-_LONGER, _MOST_OTHERS = 4.0, 0.95
-"""Most of a buffer that was never full, as a multiple of the assumed one, and the largest share of others in a draw."""
-_STANDS_FOR = {
-    "steady": "the other traffic is a steady stream of datagrams",
-    "bulk": "the other traffic is one flow of CUBIC",
-    "intermittent": "the other traffic is that of short flows of CUBIC",
-}
 _SHARED = 0.03
 """Least share of other traffic that may have delayed the handshake."""
 
@@ -92,9 +85,16 @@ class _Fit:
             estimated("cross", "share of other traffic", "1", others.share, others.reason),
         )
         best, assumptions = self._best(rate, base.interval, queue, others)
+        measured = Measured(
+            best, rate, base.interval, queue, others, self.wire_bits,
+            self._longest_s() * best.rate_bps / self.wire_bits, self._mean_rate(),
+            float(self.seen.left_lost.mean()), float(self.seen.acked_s[-1] - self.seen.acked_s[0]),
+        )  # fmt: skip
+        seed = self.events.segments
         return PathFit(
-            quantities, queue.name, queue.reason, best, self._draws(best, quantities, queue), tuple(assumptions),
-            others.traffic, others.of_kind or others.reason, "policer" if queue.assumed_policer else "droptail",
+            quantities, queue.name, queue.reason, best, Hypotheses(measured, seed).draws(DRAWS), tuple(assumptions),
+            others.traffic, others.of_kind or others.reason, Hypotheses(measured.doubted, seed).draws(DRAWS),
+            self.events.wire_bytes,
         )  # fmt: skip
 
     # Rate and base RTT
@@ -160,9 +160,9 @@ class _Fit:
             buffer = queue.buffer_packets.value * self.wire_bits / 8
         elif policer is not None:
             buffer = max(policer.burst_packets, 1.0) * self.wire_bits / 8
-        elif queue.assumed_packets is not None:
-            buffer = queue.assumed_packets * self.wire_bits / 8
-            assumptions.append(f"the buffer has {queue.assumed_packets:.0f} packets")
+        elif queue.assumed is not None:
+            buffer = queue.assumed.value * self.wire_bits / 8
+            assumptions.append(f"the buffer has {queue.assumed.value:.0f} packets")
         elif queue.name in ("codel", "pie"):
             buffer = 1000 * self.wire_bits / 8
             assumptions.append("the buffer has 1000 packets")
@@ -171,11 +171,11 @@ class _Fit:
             assumptions.append("the buffer holds the longest queue that was seen, and a BDP at least")
         if queue.name is None and policer is None:
             assumptions.append("the queue is drop-tail")
-        share = 0.0
         if others.traffic is not None:
-            share = others.traffic.share
-            assumptions.append(_STANDS_FOR[others.traffic.kind])
-        return PathDraw(rate_bps, rtt_s, buffer, queue.loss.value if queue.loss else 0.0, share), assumptions
+            assumptions.append(STANDS_FOR[others.traffic.kind])
+        discipline = queue.name or ("droptail" if policer is None else "policer")
+        loss = queue.loss.value if queue.loss else 0.0
+        return PathDraw(rate_bps, rtt_s, buffer, loss, discipline, others.traffic), assumptions
 
     def _longest_s(self) -> float:
         known = self.waits.accepted_s if self.waits is not None else np.empty(0)
@@ -184,32 +184,3 @@ class _Fit:
     def _mean_rate(self) -> float:
         span = float(self.seen.acked_s[-1] - self.seen.acked_s[0])
         return max(float(self.seen.delivered.sum()) * self.wire_bits / max(span, 1e-3), 1e3)
-
-    def _draws(self, best: PathDraw, quantities: tuple[Estimate, ...], queue: Queue) -> tuple[PathDraw, ...]:
-        """Paths from the joint interval of the numbers.
-
-        Rate, base RTT, random loss and other traffic are measured in different ways, so they are drawn by themselves.
-        The buffer is what the longest round trip has above the base RTT, at the rate: both shift it.
-        """
-        stream = np.random.default_rng(self.events.segments)
-        by_name = {quantity.name: quantity for quantity in quantities}
-
-        def drawn(name: str, otherwise: float, least: float) -> NDArray[np.float64]:
-            quantity = by_name[name]
-            normal = stream.standard_normal(DRAWS)
-            if quantity.value is None or quantity.low is None or quantity.high is None:
-                return np.full(DRAWS, otherwise)
-            above, below = quantity.high - quantity.value, quantity.value - quantity.low
-            found: NDArray[np.float64] = quantity.value + np.where(normal > 0, above, below) / 1.96 * normal
-            return np.maximum(found, least)
-
-        rates, rtts = drawn("rate", best.rate_bps, 1e3), drawn("rtt", best.rtt_s, 1e-6)
-        buffers, losses = drawn("buffer", best.buffer_bytes, 0.0), drawn("loss", best.loss, 0.0)
-        shares = np.minimum(drawn("cross", best.others, 0.0), _MOST_OTHERS)
-        if queue.name != "policer" and queue.buffer_packets is not None:
-            buffers = (buffers / best.rate_bps - (rtts - best.rtt_s) / 8) * rates
-        elif queue.name is None and queue.assumed_policer is None:
-            # A queue that never dropped may be of any length from the longest one on.
-            buffers = buffers * _LONGER ** stream.random(DRAWS)
-        buffers = np.maximum(buffers, self.wire_bits / 8)
-        return tuple(PathDraw(*map(float, row)) for row in zip(rates, rtts, buffers, losses, shares, strict=True))

@@ -13,15 +13,19 @@ from elephan.explanation.results import FLOW, OF_PATH, Limit, Limits, PathDraw, 
 from elephan.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from elephan.runs import Run
     from elephan.scenario import Scenario
 
 DURATION_S = 30.0
 """Longest simulated time of the check and of a prediction."""
 LEAST_DURATION_S = 5.0
-DRAWS = 12
-"""Runs of each algorithm: some on the best path, and the others on paths from the joint interval of its numbers."""
-_BEST = 3
+DRAWS = 32
+"""Runs of each algorithm: some on the best path, and the others on paths that the capture allows."""
+BEST = 4
+_FLOOR = 0.01
+"""Difference of a simulated host from the real one, relative, by which an interval is wider than the runs."""
 POOR = 0.2
 """Distance from which a fit is called poor."""
 _WORTH_A_FIELD = 0.05
@@ -73,9 +77,9 @@ class Prediction:
 
     Attributes:
         algorithm: the algorithm.
-        means: mean over the runs on the best path, by metric.
-        low, high: 2.5th and 97.5th percentile over all runs, by metric.
-        paths: number of paths.
+        means: mean over the paths that the capture allows, by metric.
+        low, high: range of all runs, by metric.
+        paths: number of runs, each on a path of its own but for some on the nearest one.
     """
 
     algorithm: str
@@ -166,39 +170,75 @@ def predict(
     Raises:
         ScenarioError: a name or a quantity is wrong.
     """
-    from elephan.metrics.batch import batch
-
-    paths: tuple[PathDraw, ...] = (*(fit.best,) * _BEST, *fit.draws[: max(0, draws - _BEST)])
+    paths: tuple[PathDraw, ...] = (*(fit.best,) * BEST, *fit.draws[: max(0, draws - BEST)])
     stated = dict(changes or {})
     found = []
     for algorithm in algorithms:
-        base = scenario_of(fit, algorithm, connection, limits, **stated)
-        rows = [
-            {
-                "seed": seed,
-                **{
-                    name: value
-                    for name, value in fit.variant(path, stated.get("queue")).items()
-                    if name.removeprefix("dumbbell.") not in stated
-                },
-            }
-            for seed, path in enumerate(paths, start=1)
-        ]
-        table = batch(base, rows, list(_METRICS), jobs=jobs, progress=False)
-        failed = [why for why in table["why"].to_list() if why] if "why" in table.columns else []
-        columns = {name: _column(table, name) for name in _METRICS}
-        if not np.isfinite(columns["goodput_mbps"]).any():
-            raise ScenarioError(f"{algorithm} cannot be predicted: {failed[0] if failed else 'no run ended'}")
-        found.append(
-            Prediction(
-                algorithm,
-                {name: float(np.nanmean(values[:_BEST])) for name, values in columns.items() if _any(values[:_BEST])},
-                {name: float(np.nanquantile(values, 0.025)) for name, values in columns.items() if _any(values)},
-                {name: float(np.nanquantile(values, 0.975)) for name, values in columns.items() if _any(values)},
-                len(paths),
-            )
-        )
+        columns = simulated(fit, algorithm, connection, limits, paths, _METRICS, changes=stated, jobs=jobs)
+        means, low, high = {}, {}, {}
+        for name, values in columns.items():
+            if _any(values):
+                means[name], low[name], high[name] = _middle(values[:BEST], values[BEST:])
+        found.append(Prediction(algorithm, means, low, high, len(paths)))
     return tuple(found)
+
+
+def simulated(
+    fit: PathFit, algorithm: str, connection: Connection, limits: Limits, paths: Sequence[PathDraw],
+    metrics: Sequence[str], *, changes: Mapping[str, Any] | None = None, measure: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+    """Numbers of an algorithm on paths, one run with a seed of its own for each; NaN where there is none.
+
+    Args:
+        fit: the fit that the paths are of.
+        algorithm: its name, with a preset where wanted.
+        connection: the captured flow.
+        limits: its limits.
+        paths: the paths.
+        metrics: names of metrics.
+        changes: fields of the bottleneck that differ from those of the paths.
+        measure: measurement window, as in a scenario; the second half by default.
+        jobs: number of simultaneous runs.
+
+    Raises:
+        ScenarioError: a name or a quantity is wrong, or no run ended.
+    """
+    from elephan.metrics.batch import batch
+
+    stated = dict(changes or {})
+    columns = {name: np.full(len(paths), np.nan) for name in metrics}
+    failed: list[str] = []
+    for structure in dict.fromkeys(path.structure for path in paths):
+        places = [place for place, path in enumerate(paths) if path.structure == structure]
+        base = scenario_of(fit, algorithm, connection, limits, draw=paths[places[0]], **stated)
+        if measure is not None:
+            base = base.replace(measure=measure)
+        rows = [
+            {"seed": place + 1}
+            | {
+                name: value
+                for name, value in paths[place].variant(stated.get("queue")).items()
+                if name.removeprefix("dumbbell.") not in stated
+            }
+            for place in places
+        ]
+        table = batch(base, rows, list(metrics), jobs=jobs, progress=False)
+        failed += [why for why in table["why"].to_list() if why]
+        for name in metrics:
+            columns[name][places] = _column(table, name)
+    if not any(_any(values) for values in columns.values()):
+        raise ScenarioError(f"{algorithm} cannot be simulated: {failed[0] if failed else 'no run ended'}")
+    return columns
+
+
+def _middle(best: NDArray[np.float64], drawn: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Mean over the drawn paths, a geometric one of numbers above zero, and the range of all runs."""
+    runs = np.concatenate([best, drawn])
+    runs, known = runs[np.isfinite(runs)], drawn[np.isfinite(drawn)]
+    known = known if len(known) else runs
+    mean = float(np.exp(np.mean(np.log(known)))) if known.min() > 0 else float(known.mean())
+    return mean, float(runs.min()) * (1 - _FLOOR), float(runs.max()) * (1 + _FLOOR)
 
 
 def _any(values: Any) -> bool:

@@ -41,6 +41,8 @@ _SLOWER = 0.9
 _SHORT, _SHORT_SHARE = 3.0, 0.15
 """Longest usual wait of a queue behind a policer, in packets and in base RTTs."""
 _HALF = 0.5
+_SHARED = 0.02
+"""Share of other traffic in the queue that counts."""
 _CLUSTERED, _SINGLE = 0.45, 0.25
 """Least share of drops next to another at a policer, and the largest one of random losses."""
 _DEPENDS = 0.05
@@ -63,7 +65,8 @@ class Queue:
         loss: share of the packets that were lost at random; ``None`` if it is not known.
         loss_reason: evidence for it, or the reason why there is none.
         hides_rate: nothing in the capture shows the rate of the path.
-        assumed_packets: full packets that a simulated buffer holds where its size is not identifiable.
+        assumed: full packets that a simulated buffer holds where its size is not identifiable.
+        full: share of the packets that nearly filled a drop-tail queue.
         assumed_policer: tokens that let the flow pass where the rate is not identifiable.
     """
 
@@ -75,8 +78,9 @@ class Queue:
     loss: Interval | None = None
     loss_reason: str = ""
     hides_rate: bool = False
-    assumed_packets: float | None = None
+    assumed: Interval | None = None
     assumed_policer: VirtualQueue | None = None
+    full: float = 0.0
 
 
 def find_queue(events: Events, waits: Waits, *, rate_bps: float, base_s: float, mean_bps: float) -> Queue:
@@ -162,10 +166,12 @@ class _Finder:
         is_wide = buffer.high - buffer.low > _WIDEST * buffer.value
         if is_wide:
             of_buffer = f"limits of {buffer.low:.2g} to {buffer.high:.2g} packets explain the drops alike"
-        early = share_of(full.early, full.below)
+        # Others may fill the queue between two packets, unless it was far from full.
+        shared = others.share > _SHARED
+        early = share_of(full.deep, full.low) if shared else share_of(full.early, full.below)
         return Queue(
             "droptail", reason, None if is_wide else buffer, of_buffer, loss=early,
-            loss_reason="losses below that wait", assumed_packets=buffer.value,
+            loss_reason=f"losses below {'half of ' if shared else ''}that wait", assumed=buffer, full=full.full,
         )  # fmt: skip
 
     def _active(self, name: str, title: str, reason: str) -> Queue:

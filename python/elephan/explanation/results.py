@@ -36,6 +36,14 @@ FLOW = "explained"
 """Name of the flow that stands for the captured one in simulations."""
 PACKET_BYTES = 1500
 """Size of the packets of simulated flows, in which their buffers are counted."""
+STANDS_FOR = {
+    "steady": "the other traffic is a steady stream of datagrams",
+    "bulk": "the other traffic is one flow of CUBIC",
+    "intermittent": "the other traffic is that of short flows of CUBIC",
+}
+"""Stand-ins for other traffic in simulations, by its kind."""
+_LINK_BEHIND = 4
+"""Rate of the link behind a policer, as a multiple of its tokens' rate."""
 OF_PATH = (Limit.SLOW_START, Limit.CONGESTION, Limit.RANDOM_LOSS, Limit.POLICER)
 """Limits that are the path's, or the sender's knowledge of it."""
 
@@ -158,14 +166,59 @@ class PathDraw:
         rtt_s: round trip without queue, s.
         buffer_bytes: buffer of the bottleneck, bytes; the burst of a policer.
         loss: probability of a random loss.
-        others: share of other traffic.
+        queue: queue discipline of the bottleneck, as scenarios name it.
+        traffic: other traffic; ``None`` if there is none.
     """
 
     rate_bps: float
     rtt_s: float
     buffer_bytes: float
     loss: float = 0.0
-    others: float = 0.0
+    queue: str = "droptail"
+    traffic: OtherTraffic | None = None
+
+    @property
+    def structure(self) -> tuple[str, str]:
+        """Discipline, and kind of the other traffic: what the fields of :meth:`variant` leave alone."""
+        return self.queue, "" if self.traffic is None else self.traffic.kind
+
+    @property
+    def datagrams(self) -> str:
+        """Rate of other traffic that is steady."""
+        share = self.traffic.share if self.traffic is not None else 0.0
+        return f"{max(1.0, share * self.rate_bps):.0f} bit/s"
+
+    def options(self, queue: str | None = None) -> dict[str, Any]:
+        """Fields of a dumbbell, with the path's own queue or another."""
+        queue = queue or self.queue
+        packets = max(1, round(self.buffer_bytes / PACKET_BYTES))
+        options: dict[str, Any] = {
+            "rate": f"{self.rate_bps:.0f} bit/s",
+            "rtt": f"{self.rtt_s * 1e9:.0f} ns",
+            "buffer": f"{packets} packets",
+            "queue": queue,
+            "loss": self.loss,
+        }
+        if queue == "policer":
+            # The link behind a policer is faster than its tokens, and its queue never fills.
+            options |= {"rate": f"{_LINK_BEHIND * self.rate_bps:.0f} bit/s", "buffer": "1000 packets"}
+            options["queue_parameters"] = {
+                "rate": f"{self.rate_bps:.0f} bit/s", "burst": f"{self.buffer_bytes:.0f} bytes",
+            }  # fmt: skip
+        return options
+
+    def variant(self, queue: str | None = None) -> dict[str, Any]:
+        """Fields of a scenario that differ from those of another path of this structure, as in ``Scenario.replace``."""
+        fields = {f"dumbbell.{name}": value for name, value in self.options(queue).items() if name != "queue"}
+        traffic = self.traffic
+        if traffic is None:
+            return fields
+        if traffic.kind == "intermittent":
+            return fields | {"traffic[0].load": _load(traffic)}
+        if traffic.kind == "bulk":
+            return fields | {"flow[1].start": _start(traffic)}
+        size = f"{traffic.packet_bytes} bytes"
+        return fields | {"flow[1].datagrams.rate": self.datagrams, "flow[1].datagrams.size": size}
 
 
 @dataclass(frozen=True)
@@ -177,11 +230,12 @@ class PathFit:
         queue: queue discipline of the bottleneck, as scenarios name it; ``None`` if the capture cannot show it.
         queue_reason: evidence for it.
         best: the path for simulations, in which numbers that are not identifiable have a stated assumption.
-        draws: paths from the intervals of the numbers, each drawn by itself.
+        draws: paths that the capture allows, drawn at random.
         assumptions: sentences on what ``best`` assumes.
         others: other traffic; ``None`` if there is none, or none that is seen.
         others_reason: evidence for its kind.
-        assumed_queue: queue discipline of simulations where the capture cannot show it.
+        doubtful: paths that the capture allows if what it seems to show of the queue and of other traffic is wrong.
+        packet_bytes: size of the flow's full packets, bytes.
     """
 
     quantities: tuple[Estimate, ...]
@@ -192,7 +246,8 @@ class PathFit:
     assumptions: tuple[str, ...] = ()
     others: OtherTraffic | None = None
     others_reason: str = ""
-    assumed_queue: str = "droptail"
+    doubtful: tuple[PathDraw, ...] = ()
+    packet_bytes: int = PACKET_BYTES
 
     @cached_property
     def by_name(self) -> Mapping[str, Estimate]:
@@ -209,60 +264,25 @@ class PathFit:
         from elephan.scenario import Scenario
 
         draw = draw or self.best
-        options = self.options(draw, changes.get("queue")) | {
-            "duration": f"{duration_s * 1e3:.0f} ms",
-            "stack": "linux",
-        }
-        flows = [{"name": FLOW, **({"algorithm": flow} if isinstance(flow, str) else flow)}, *self._other_flows(draw)]
-        if self.others is not None and self.others.kind == "intermittent":
-            options["traffic"] = [{"name": "other", "algorithm": "cubic", "load": _load(draw)}]
+        options = draw.options(changes.get("queue")) | {"duration": f"{duration_s * 1e3:.0f} ms", "stack": "linux"}
+        flows = [{"name": FLOW, **({"algorithm": flow} if isinstance(flow, str) else flow)}]
+        traffic = draw.traffic
+        if traffic is not None and traffic.kind == "intermittent":
+            options["traffic"] = [{"name": "other", "algorithm": "cubic", "load": _load(traffic)}]
+        elif traffic is not None and traffic.kind == "bulk":
+            flows.append({"name": "other", "algorithm": "cubic", "start": _start(traffic)})
+        elif traffic is not None:
+            datagrams = {"rate": draw.datagrams, "size": f"{traffic.packet_bytes} bytes", "arrivals": "poisson"}
+            flows.append({"name": "other", "algorithm": "datagrams", "datagrams": datagrams})
         return Scenario.dumbbell(flows, **{**options, **changes})
 
-    def _other_flows(self, draw: PathDraw) -> list[dict[str, Any]]:
-        """Flows that stand for other traffic."""
-        others = self.others
-        if others is None or others.kind == "intermittent":
-            return []
-        if others.kind == "bulk":
-            return [{"name": "other", "algorithm": "cubic", "start": f"{others.start_s * 1e3:.0f} ms"}]
-        datagrams = {"rate": _datagrams(draw), "size": f"{others.packet_bytes} bytes", "arrivals": "poisson"}
-        return [{"name": "other", "algorithm": "datagrams", "datagrams": datagrams}]
 
-    def variant(self, path: PathDraw, queue: str | None = None) -> dict[str, Any]:
-        """Fields of :meth:`scenario` that differ for another path, named as in ``Scenario.replace``."""
-        fields = {f"dumbbell.{name}": value for name, value in self.options(path, queue).items()}
-        if self.others is not None and self.others.kind == "steady":
-            fields["flow[1].datagrams.rate"] = _datagrams(path)
-        if self.others is not None and self.others.kind == "intermittent":
-            fields["traffic[0].load"] = _load(path)
-        return fields
-
-    def options(self, path: PathDraw, queue: str | None = None) -> dict[str, Any]:
-        """Fields of a dumbbell for a path, with its own queue or another."""
-        queue = queue or self.queue or self.assumed_queue
-        packets = max(1, round(path.buffer_bytes / PACKET_BYTES))
-        options: dict[str, Any] = {
-            "rate": f"{path.rate_bps:.0f} bit/s",
-            "rtt": f"{path.rtt_s * 1e9:.0f} ns",
-            "buffer": f"{packets} packets",
-            "queue": queue,
-            "loss": path.loss,
-        }
-        if queue == "policer":
-            # The link behind a policer is faster than its tokens, and its queue never fills.
-            options |= {"rate": f"{4 * path.rate_bps:.0f} bit/s", "buffer": "1000 packets"}
-            options["queue_parameters"] = {
-                "rate": f"{path.rate_bps:.0f} bit/s", "burst": f"{path.buffer_bytes:.0f} bytes",
-            }  # fmt: skip
-        return options
+def _load(traffic: OtherTraffic) -> str:
+    return f"{100 * min(max(traffic.share, 0.001), 0.95):.2f}%"
 
 
-def _datagrams(path: PathDraw) -> str:
-    return f"{max(1.0, path.others * path.rate_bps):.0f} bit/s"
-
-
-def _load(path: PathDraw) -> str:
-    return f"{100 * min(max(path.others, 0.001), 0.95):.2f}%"
+def _start(traffic: OtherTraffic) -> str:
+    return f"{traffic.start_s * 1e3:.0f} ms"
 
 
 @dataclass(frozen=True)

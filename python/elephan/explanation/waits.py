@@ -135,6 +135,9 @@ class FullQueue:
         cost: packets that were accepted above or dropped below it, relative to the drops.
         early: drops below it.
         below: packets whose wait was below it.
+        deep: drops below half of it.
+        low: packets whose wait was below half of it.
+        full: share of the accepted packets that nearly waited so long.
     """
 
     limit_s: float
@@ -143,6 +146,9 @@ class FullQueue:
     cost: float
     early: int
     below: int
+    deep: int
+    low: int
+    full: float
 
 
 def full_queue(waits: Waits, slack: float, least_s: float) -> FullQueue:
@@ -168,8 +174,11 @@ def full_queue(waits: Waits, slack: float, least_s: float) -> FullQueue:
     passed = int((late > limit + max(slack * limit, least_s) + _LATE_S + least_s).sum())
     below = int(np.searchsorted(accepted, limit)) + int(np.searchsorted(dropped, limit))
     early_drops = int(np.searchsorted(dropped, limit - max(slack * limit, least_s)))
+    deep_drops = int(np.searchsorted(dropped, limit / 2))
+    low = int(np.searchsorted(accepted, limit / 2)) + deep_drops
+    full = float(np.mean(accepted >= limit - 2 * least_s)) if len(accepted) else 0.0
     cost = (least + passed) / max(1, len(dropped))
-    return FullQueue(limit, float(near[0]), float(near[-1]), cost, early_drops, below)
+    return FullQueue(limit, float(near[0]), float(near[-1]), cost, early_drops, below, deep_drops, low, full)
 
 
 @dataclass(frozen=True)
