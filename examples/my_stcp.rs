@@ -1,17 +1,19 @@
 //! `my_stcp.py` in Rust: the skeleton written by `elephan export ./examples/my_stcp.py:MyStcp --to rust`, with its
 //! arithmetic filled in.
 
-use elephan_cc::{Ack, Algorithm, Event, Observe, Signal, Start};
+use elephan_cc::param::{BuildError, Parameter, Settings, num};
+use elephan_cc::{Ack, Algorithm, Event, Observe, Signal, Start, Tunable};
 
-/// Parameters.
-#[derive(Clone, Debug)]
-pub struct Parameters {
-    /// Growth for each segment acknowledged, segments.
-    pub increase: f64,
-    /// Multiplicative decrease of the window on a loss.
-    pub decrease: f64,
-    /// Window up to which standard TCP is used, segments.
-    pub legacy_window: f64,
+elephan_cc::params! {
+    /// Parameters: default, smallest and largest value.
+    pub struct Parameters {
+        /// Growth for each segment acknowledged.
+        increase: f64 = num(0.01, 1e-6, 1.0, Unit::Segments), "Kelly 2003";
+        /// Multiplicative decrease of the window on a loss.
+        decrease: f64 = num(0.125, 0.0, 1.0, Unit::None), "Kelly 2003";
+        /// Window up to which standard TCP is used.
+        legacy_window: f64 = num(16.0, 0.0, 1e9, Unit::Segments), "Kelly 2003";
+    }
 }
 
 impl Default for Parameters {
@@ -85,6 +87,14 @@ impl Default for MyStcp {
 }
 
 impl Observe for MyStcp {}
+
+impl Tunable for MyStcp {
+    const PARAMETERS: &'static [Parameter] = Parameters::TABLE;
+
+    fn tuned(settings: &Settings) -> Result<Self, BuildError> {
+        Parameters::read(settings).map(Self::new)
+    }
+}
 
 impl Algorithm for MyStcp {
     fn on_ack(&mut self, ack: &Ack) {

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 import elephan
-from elephan.design import objective, places, remote, reviewed_rust, score, trials
+from elephan.cli.main import main
+from elephan.design import objective, places, remote, reviewed_rust, score, trials, tune
 from elephan.design.contained import ContainedError
 from elephan.design.evolution.exporting import export
 from elephan.design.reviewed import ReviewError
 from elephan.scenario import ScenarioError, rust_files
 
 EXAMPLE = Path(__file__).parents[2] / "examples/my_stcp.rs"
+LINKS = EXAMPLE.parent / "paths/links.toml"
 MINE = """
 use elephan_cc::{Ack, Algorithm, Event, Observe};
 
@@ -122,11 +125,9 @@ def test_a_crate_with_more_than_an_algorithm_is_rejected(tmp_path: Path, stated:
     assert reason in found.failures[0]["reason"]
 
 
-def test_a_file_that_is_missing_and_a_parameter_are_wrong_input(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_is_wrong_input(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no such file"):
         score(str(tmp_path / "none.rs"))
-    with pytest.raises(ScenarioError, match="increase: not a parameter of my_stcp"):
-        score(str(EXAMPLE), parameters={"increase": 1.0})
 
 
 compiled = pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo")
@@ -143,6 +144,62 @@ def test_a_file_is_the_class_and_the_built_in_algorithm() -> None:
     tables = [run.samples for run in runs]
     assert tables[0].equals(tables[1])
     assert tables[0].equals(tables[2])
+
+
+@compiled
+@pytest.mark.large
+def test_parameters_of_a_file_are_those_of_the_built_in_algorithm() -> None:
+    given = {"increase": 0.02, "legacy_window": 5}
+    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "duration": "10 s"}
+    flows = [{"name": "one", "algorithm": name, "parameters": given} for name in ("stcp", str(EXAMPLE))]
+    scenarios = [elephan.Scenario.dumbbell([flow], **path) for flow in flows]
+    builtin, own = (elephan.run(scenario).samples for scenario in scenarios)
+    assert builtin.equals(own)
+    (found,) = elephan.batch(scenarios[1], [{"flow[0].parameters.increase": 0.1}], "sum_goodput_mbps").iter_rows()
+    (same,) = elephan.batch(scenarios[0], [{"flow[0].parameters.increase": 0.1}], "sum_goodput_mbps").iter_rows()
+    assert found == same
+
+
+@compiled
+@pytest.mark.large
+def test_parameters_of_a_file_are_shown_checked_and_tuned(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["show", str(EXAMPLE), "--json"])
+    increase = json.loads(capsys.readouterr().out)["parameters"][0]
+    assert (increase["name"], increase["default"], increase["min"], increase["max"]) == ("increase", 0.01, 1e-6, 1)
+    with pytest.raises(ScenarioError, match=r"incrase: .*not a parameter.*did you mean 'increase'"):
+        score(str(EXAMPLE), parameters={"incrase": 1.0}, paths=1, seeds=1)
+    with pytest.raises(ScenarioError, match=r"increase: .*2.* not allowed"):
+        score(str(EXAMPLE), parameters={"increase": 2.0}, paths=1, seeds=1)
+    with pytest.raises(ScenarioError, match="not allowed"):
+        tune(str(EXAMPLE), ["decrease=0.5..1.5"])
+    gentle = score(str(EXAMPLE), parameters={"increase": 0.001}, paths=2, seeds=1)
+    assert gentle.parts["delay"] > score(str(EXAMPLE), paths=2, seeds=1).parts["delay"]
+    tuned = tune(str(EXAMPLE), ["increase=0.001..0.02"], on_paths=LINKS, settings=3, seeds=8, duration_s=3.0)
+    assert len(tuned.settings) == 3
+    assert not any(setting.why for setting in tuned.settings)
+
+
+@compiled
+@pytest.mark.large
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        ('settings.conflict("both are 1")', "both are 1"),
+        ('panic!("no")', "it panicked when it was made"),
+    ],
+)
+def test_a_file_that_cannot_be_made_is_a_failure(tmp_path: Path, made: str, reason: str) -> None:
+    file = written(tmp_path)
+    tunable = f"""
+impl elephan_cc::Tunable for Mine {{
+    const PARAMETERS: &'static [elephan_cc::Parameter] = &[];
+    fn tuned(settings: &elephan_cc::param::Settings) -> Result<Self, elephan_cc::BuildError> {{ {made} }}
+}}
+"""
+    file.write_text(file.read_text(encoding="utf-8") + tunable, encoding="utf-8")
+    found = score(str(file), paths=1, seeds=1)
+    assert reason in found.failures[0]["reason"]
 
 
 @compiled
@@ -165,7 +222,8 @@ def test_a_candidate_in_rust_is_scored_and_contained() -> None:
     found, class_ = score(str(EXAMPLE)), score(f"{EXAMPLE.with_suffix('.py')}:MyStcp")
     assert not found.failures
     assert found.artifacts["contained"]["network"] == class_.artifacts["contained"]["network"]
-    assert found.combined_score == pytest.approx(class_.combined_score, abs=0.1)
+    # Two texts draw other times; the score of this one has a standard deviation of 0.04.
+    assert found.combined_score == pytest.approx(class_.combined_score, abs=0.2)
 
 
 @compiled
@@ -184,6 +242,27 @@ def test_a_misbehaving_candidate_in_rust_ends_with_its_reason(tmp_path: Path, st
     assert found.combined_score == objective.WORST
     assert reason in found.failures[0]["reason"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["mine.rs"]
+
+
+@compiled
+@pytest.mark.large
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ("std::process::exit(0);", "its process ended in its runs with exit status 0"),
+        ("std::process::abort();", "its process ended in its runs by SIG"),
+        ("std::process::Command::new(\"true\").spawn().expect(\"fork\");", "fork: Os { code: 1,"),
+        ("std::fs::write(\"/tmp/left\", \"x\").expect(\"write\");", "write: Os { code: 1, kind: PermissionDenied"),
+        ("std::fs::remove_file(\"/tmp\").expect(\"remove\");", "remove: Os { code: 1, kind: PermissionDenied"),
+        ("std::net::UdpSocket::bind(\"0.0.0.0:0\").expect(\"bind\");", "bind: Os { code: 1, kind: PermissionDenied"),
+        ("std::hint::black_box(vec![1_u8; 100 << 30]);", "allocation of 107374182400 bytes failed"),
+    ],
+)  # fmt: skip
+def test_a_compiled_library_that_has_no_text_to_review_is_contained(tmp_path: Path, step: str, reason: str) -> None:
+    found = score(str(rust_files.library(rust_files.read(written(tmp_path, step)))), seeds=1, paths=1)
+    assert found.combined_score == objective.WORST
+    assert reason in found.failures[0]["reason"]
+    assert not Path("/tmp/left").exists()
 
 
 @compiled

@@ -10,6 +10,7 @@ use crate::ack::Ack;
 use crate::draws::Draws;
 use crate::event::Event;
 use crate::observe::Observe;
+use crate::param::{BuildError, Parameter, Settings};
 use crate::router::{Request, Router};
 
 /// Use of explicit congestion notification by the algorithm itself.
@@ -171,4 +172,29 @@ pub trait Algorithm: Observe {
     fn as_any(&mut self) -> Option<&mut dyn Any> {
         None
     }
+}
+
+/// An algorithm with parameters, in a file of its user; an algorithm of the registry has an [`Entry`](crate::Entry).
+///
+/// ```
+/// use elephan_cc::param::{BuildError, Parameter, Settings, num};
+///
+/// elephan_cc::params! {
+///     /// Parameters.
+///     pub struct Parameters {
+///         /// Growth in a round trip.
+///         growth: f64 = num(1.0, 0.01, 100.0, Unit::Segments), "mine";
+///     }
+/// }
+/// assert_eq!(Parameters::TABLE[0].name, "growth");
+/// ```
+pub trait Tunable: Algorithm + Sized {
+    /// The parameters, by which a user's values are checked.
+    const PARAMETERS: &'static [Parameter];
+
+    /// An algorithm with checked values.
+    ///
+    /// # Errors
+    /// Values that contradict each other: [`Settings::conflict`].
+    fn tuned(settings: &Settings) -> Result<Self, BuildError>;
 }

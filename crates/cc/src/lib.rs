@@ -143,7 +143,7 @@ pub mod xcp;
 pub mod yeah;
 
 pub use ack::{Ack, Delivery};
-pub use algorithm::{Algorithm, Ecn, Needs, Trains};
+pub use algorithm::{Algorithm, Ecn, Needs, Trains, Tunable};
 pub use detail::{Detail, Form};
 pub use event::Event;
 pub use observe::{Observe, Observer, Variable};

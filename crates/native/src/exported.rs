@@ -4,35 +4,52 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::Once;
 
-use elephan_cc::{Ack, Algorithm, Event, Needs, Observer};
+use elephan_cc::param::Settings;
+use elephan_cc::{Ack, Algorithm, BuildError, Event, Needs, Observer, Parameter, Tunable};
 
 use crate::BUILT_FROM;
 
 /// Length of the text that says what a library is built from.
 const TEXT: usize = 128;
 
+/// Told why values are not allowed: the parameter, if it is about one, and the reason.
+pub type Refused<'a> = &'a mut dyn FnMut(Option<&str>, &str);
+
 /// Content of a library under the name `ELEPHAN_ALGORITHM`. The text comes first and has a fixed length, so that it can
 /// be read before anything else of the library is trusted.
 #[repr(C)]
 pub struct Exported {
     built_from: [u8; TEXT],
-    /// Makes an object; `None` after a panic, which was then printed.
-    pub make: fn() -> Option<Box<dyn Hosted>>,
+    /// Parameters of the algorithm.
+    pub parameters: &'static [Parameter],
+    /// Makes an object with checked values; `None` after a panic, or if the values contradict each other, which the last
+    /// argument is told.
+    pub make: fn(&Settings, Refused<'_>) -> Option<Box<dyn Hosted>>,
     /// Frees an object.
     pub free: fn(Box<dyn Hosted>),
 }
 
 impl Exported {
-    /// The content of a library with the algorithm `T`.
+    /// The content of a library with the algorithm `T`, which has no parameters.
     #[must_use]
     pub const fn of<T: Algorithm + Clone + Default + Send + 'static>() -> Self {
+        Self { built_from: Self::stamp(), parameters: &[], make: make::<T>, free: drop }
+    }
+
+    /// The content of a library with the algorithm `T` and its parameters.
+    #[must_use]
+    pub const fn tunable<T: Tunable + Clone + Send + 'static>() -> Self {
+        Self { built_from: Self::stamp(), parameters: T::PARAMETERS, make: tuned::<T>, free: drop }
+    }
+
+    const fn stamp() -> [u8; TEXT] {
         let (text, mut built_from, mut i) = (BUILT_FROM.as_bytes(), [0; TEXT], 0);
         assert!(text.len() <= TEXT, "a version of the compiler that is this long");
         while i < text.len() {
             built_from[i] = text[i];
             i += 1;
         }
-        Self { built_from, make: make::<T>, free: drop }
+        built_from
     }
 
     /// Compiler and sources that the library is built from.
@@ -42,13 +59,17 @@ impl Exported {
     }
 }
 
-/// Exports a type of this crate as the algorithm of the library: it is an [`Algorithm`], [`Clone`], [`Default`] and [`Send`].
+/// Exports a type of this crate as the algorithm of the library: it is an [`Algorithm`], [`Clone`] and [`Send`], and
+/// [`Default`] or, in `export!(Mine, tunable)`, [`Tunable`].
 #[macro_export]
 macro_rules! export {
     ($algorithm:ty) => {
+        $crate::export!($algorithm, of);
+    };
+    ($algorithm:ty, $kind:ident) => {
         /// The algorithm of this library.
         #[unsafe(no_mangle)]
-        pub static ELEPHAN_ALGORITHM: $crate::Exported = $crate::Exported::of::<$algorithm>();
+        pub static ELEPHAN_ALGORITHM: $crate::Exported = $crate::Exported::$kind::<$algorithm>();
     };
 }
 
@@ -94,7 +115,29 @@ struct Host<T> {
     panicked: String,
 }
 
-fn make<T: Algorithm + Clone + Default + Send + 'static>() -> Option<Box<dyn Hosted>> {
+fn make<T: Algorithm + Clone + Default + Send + 'static>(_: &Settings, _: Refused<'_>) -> Option<Box<dyn Hosted>> {
+    hosted(T::default)
+}
+
+fn tuned<T: Tunable + Clone + Send + 'static>(settings: &Settings, refused: Refused<'_>) -> Option<Box<dyn Hosted>> {
+    let found: Result<T, BuildError> = caught(|| T::tuned(settings))?;
+    match found {
+        Ok(made) => hosted(|| made),
+        Err(error) => {
+            let problem = error.problem();
+            refused(problem.parameter.as_deref(), &problem.message);
+            None
+        }
+    }
+}
+
+fn hosted<T: Algorithm + Clone + Send + 'static>(make: impl FnOnce() -> T) -> Option<Box<dyn Hosted>> {
+    let algorithm = caught(make)?;
+    Some(Box::new(Host { algorithm, panicked: String::new() }))
+}
+
+/// Result of a function; `None` if it panicked.
+fn caught<A>(call: impl FnOnce() -> A) -> Option<A> {
     static HOOK: Once = Once::new();
     // A library has a standard library of its own, so this is no hook of the engine.
     HOOK.call_once(|| {
@@ -107,8 +150,7 @@ fn make<T: Algorithm + Clone + Default + Send + 'static>() -> Option<Box<dyn Hos
             LAST_PANIC.with(|last| *last.borrow_mut() = format!("{place}{text}"));
         }));
     });
-    let made = catch_unwind(|| Host { algorithm: T::default(), panicked: String::new() });
-    made.map(|host| Box::new(host) as Box<dyn Hosted>).ok()
+    catch_unwind(AssertUnwindSafe(call)).ok()
 }
 
 impl<T: Algorithm> Host<T> {
@@ -214,7 +256,8 @@ mod tests {
     fn a_panic_is_a_missing_answer_with_its_text() {
         let library = Exported::of::<Fragile>();
         assert_eq!(library.built_from(), BUILT_FROM);
-        let mut object = (library.make)().expect("its Default does not panic");
+        let none = Settings::new("it", library.parameters, &[], &BTreeMap::new()).expect("it has none");
+        let mut object = (library.make)(&none, &mut |_, _| ()).expect("its Default does not panic");
         object.on_event(&Event::Start(Start::default())).expect("it starts");
         let ack = Ack { acked: 1.0, window_limited: true, ..Ack::default() };
         let before = object.on_ack(&ack).expect("one segment is not too many").window;

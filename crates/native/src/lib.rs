@@ -33,9 +33,9 @@ mod exported;
 #[cfg(feature = "load")]
 mod loaded;
 
-pub use exported::{Answers, Exported, Hosted};
+pub use exported::{Answers, Exported, Hosted, Refused};
 #[cfg(feature = "load")]
-pub use loaded::{LoadError, Loaded, MOST_WINDOW, Report, load};
+pub use loaded::{LoadError, Loaded, MOST_WINDOW, Report, load, parameters};
 
 /// Compiler and sources of this build.
 pub const BUILT_FROM: &str = env!("ELEPHAN_BUILT_FROM");

@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use elephan_cc::{Ack, Algorithm, Event, Needs, Observe, Observer};
+use elephan_cc::param::Settings;
+use elephan_cc::{Ack, Algorithm, Event, Needs, Observe, Observer, Parameter, Value};
 use libloading::Library;
 
 use crate::{Answers, BUILT_FROM, Exported, Hosted};
@@ -23,8 +24,10 @@ pub enum LoadError {
     Library(String),
     /// The library is built by another compiler, or from other sources, which are named.
     Foreign(String),
-    /// The algorithm's `default` panicked.
+    /// The algorithm panicked when it was made.
     Panicked,
+    /// A value of a parameter, if it is about one, is not allowed.
+    Parameter(Option<String>, String),
     /// The algorithm needs routers of its kind, to which a library has no interface.
     Routers,
 }
@@ -36,7 +39,9 @@ impl fmt::Display for LoadError {
             Self::Foreign(other) => {
                 write!(f, "it is built from {other}, and the engine from {BUILT_FROM}; build it again with this engine")
             }
-            Self::Panicked => write!(f, "its Default panicked"),
+            Self::Panicked => write!(f, "it panicked when it was made"),
+            Self::Parameter(Some(name), why) => write!(f, "{name}: {why}"),
+            Self::Parameter(None, why) => write!(f, "{why}"),
             Self::Routers => write!(f, "it needs routers of its own, which only a built-in algorithm can have"),
         }
     }
@@ -60,23 +65,41 @@ pub struct Loaded {
     report: Report,
 }
 
-/// The algorithm of a library. A library stays loaded until the process ends.
+/// The algorithm of a library with values of its parameters. A library stays loaded until the process ends.
+///
+/// # Errors
+/// The file has no algorithm that this engine can run, or a value is not allowed.
+pub fn load(path: &Path, values: &BTreeMap<String, Value>, report: Report) -> Result<Loaded, LoadError> {
+    let library = known(path)?;
+    let settings = Settings::new("the algorithm", library.parameters, &[], values).map_err(|error| {
+        let problem = error.problem();
+        LoadError::Parameter(problem.parameter.clone(), problem.message.clone())
+    })?;
+    let mut why = LoadError::Panicked;
+    let object = (library.make)(&settings, &mut |parameter, text| {
+        why = LoadError::Parameter(parameter.map(str::to_owned), text.to_owned());
+    });
+    let made = Loaded::new(library, object, report).ok_or(why)?;
+    if made.needs.router.is_some() { Err(LoadError::Routers) } else { Ok(made) }
+}
+
+/// The parameters of a library's algorithm.
 ///
 /// # Errors
 /// The file has no algorithm that this engine can run.
-pub fn load(path: &Path, report: Report) -> Result<Loaded, LoadError> {
+pub fn parameters(path: &Path) -> Result<&'static [Parameter], LoadError> {
+    known(path).map(|library| library.parameters)
+}
+
+fn known(path: &Path) -> Result<&'static Exported, LoadError> {
     static KNOWN: Mutex<BTreeMap<PathBuf, &'static Exported>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let library = match known.get(path) {
-        Some(library) => library,
-        None => {
-            let library = open(path)?;
-            known.insert(path.to_owned(), library);
-            library
-        }
-    };
-    let made = Loaded::new(library, (library.make)(), report).ok_or(LoadError::Panicked)?;
-    if made.needs.router.is_some() { Err(LoadError::Routers) } else { Ok(made) }
+    if let Some(library) = known.get(path) {
+        return Ok(library);
+    }
+    let library = open(path)?;
+    known.insert(path.to_owned(), library);
+    Ok(library)
 }
 
 #[allow(unsafe_code, reason = "a library is code that is found by a name")]

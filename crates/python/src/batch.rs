@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use elephan_cc::Controller;
 use elephan_metrics::{Ask, Data, Metric, MetricError, Scope, Value, impossible_numbers, metric, recorded_links};
 use elephan_native::load;
-use elephan_sim::algorithms::controller;
+use elephan_sim::algorithms::{controller, parameters};
 use elephan_sim::engine::{Supervisor, preferred_slice};
 use elephan_sim::spec::FlowSpec;
 use elephan_sim::{Engine, RunError, Spec};
@@ -233,7 +233,7 @@ impl Shared {
         let stopped = || self.lock().stopped;
         let go_on = || if stopped() { Err(RunError::Cancelled(0.0)) } else { Ok(()) };
         let failure: Failure = Failure::default();
-        let mut own = loaded(libraries, &failure)?;
+        let mut own = loaded(spec, libraries, &failure)?;
         let make = |index: usize, flow: &FlowSpec| own.remove(&index).map_or_else(|| controller(index, flow), Ok);
         let engine = Engine::while_wanted(spec.clone(), preferred_slice(spec), make, go_on).map_err(told)?;
         let over = || stopped() || failure.get().is_some();
@@ -264,15 +264,29 @@ impl Shared {
 /// the reason.
 type Failure = Arc<OnceLock<String>>;
 
+/// The flow of an index, which counts the flows of a group, or the source by the number of flows plus its position.
+fn stated(spec: &Spec, index: usize) -> Option<&FlowSpec> {
+    let mut left = index;
+    for flow in &spec.flows {
+        let count = flow.count as usize;
+        if left < count {
+            return Some(flow);
+        }
+        left -= count;
+    }
+    spec.traffic.get(left).map(|source| &source.flow)
+}
+
 /// The algorithms of libraries.
-fn loaded(libraries: &Libraries, failure: &Failure) -> Result<BTreeMap<usize, Controller>, Failed> {
+fn loaded(spec: &Spec, libraries: &Libraries, failure: &Failure) -> Result<BTreeMap<usize, Controller>, Failed> {
     let one = |(&index, path): (&usize, &PathBuf)| {
         let failure = failure.clone();
         let report = move |callback, now, why| {
             // Only the first failure counts; no callback is called after it.
             let _ = failure.set(serde_json::json!([index, callback, now, why]).to_string());
         };
-        let made = load(path, Arc::new(report)).map_err(|error| ("scenario", error.to_string()))?;
+        let values = stated(spec, index).map(parameters).unwrap_or_default();
+        let made = load(path, &values, Arc::new(report)).map_err(|error| ("scenario", error.to_string()))?;
         Ok((index, Controller::Custom(Box::new(made))))
     };
     libraries.iter().map(one).collect()

@@ -27,7 +27,7 @@ fn setting(domain: &Domain, value: Setting) -> Value {
 
 /// A parameter of an algorithm or of a queue, with its default: a value, or a note that the value is required or
 /// derived.
-fn parameter(p: &Parameter) -> Value {
+pub fn parameter(p: &Parameter) -> Value {
     let domain = &p.domain;
     let (default, derived) = match domain.default {
         Default::Value(value) => (setting(domain, value), Value::Null),

@@ -207,7 +207,7 @@ fn simulate_own(py: Python<'_>, spec: &Spec, objects: &Objects, watch: &mut Watc
     for (&index, given) in objects {
         let (given, is_source) = (given.bind(py), index >= flows);
         let made: Box<dyn Algorithm + Send> = match native::library(given, is_source)? {
-            Some(path) => Box::new(native::make(&path, index, failure.clone())?),
+            Some((path, values)) => Box::new(native::make(&path, values, index, failure.clone())?),
             None => {
                 is_python = true;
                 let make = if is_source { Own::of_source } else { Own::new };
@@ -356,6 +356,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(own::events, module)?)?;
     module.add_function(wrap_pyfunction!(native::check_library, module)?)?;
+    module.add_function(wrap_pyfunction!(native::library_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(native::built_from, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::metrics, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::jain_index, module)?)?;

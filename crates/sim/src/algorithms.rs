@@ -54,7 +54,9 @@ fn check_algorithm(spec: &Spec, index: usize, flow: &FlowSpec) -> Result<(), Spe
     }
 }
 
-fn parameters(flow: &FlowSpec) -> BTreeMap<String, Value> {
+/// Values of a flow's parameters.
+#[must_use]
+pub fn parameters(flow: &FlowSpec) -> BTreeMap<String, Value> {
     flow.parameters.iter().map(|(name, json)| (name.clone(), value_of(json))).collect()
 }
 

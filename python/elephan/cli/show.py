@@ -12,7 +12,7 @@ from elephan.cli import common, naming, targets
 from elephan.cli.numbers import Asked, show_numbers
 from elephan.cli.packets import Packets
 from elephan.cli.tables import print_text
-from elephan.scenario import ScenarioError, catalog, own, transports
+from elephan.scenario import ScenarioError, catalog, own, rust_files, transports
 from elephan.scenario.words import nearest
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def command(
     ):
         show_descriptor(name, as_json)
         return
-    if own.names_file(name) and ".py" in name:
+    if own.names_file(name) and (".py" in name or name.endswith(".c") or rust_files.names(name)):
         show_entry(own.describe(name), as_json)
         return
     folder = find_run(name, store)

@@ -62,7 +62,7 @@ class Candidate:
 
         Raises:
             CandidateError: the candidate failed.
-            ScenarioError: a parameter of a built-in algorithm is wrong.
+            ScenarioError: a parameter of a built-in algorithm, or of one in Rust, is wrong.
         """
         if self.in_c or not self.in_file:
             run = trials.measure_on_linux if self.in_c else trials.measure
@@ -150,9 +150,6 @@ def _in_rust(name: str, parameters: Parameters) -> Candidate:
         if not Path(name).exists():
             raise ScenarioError(error.message, source="score") from None
         raise CandidateError(error.message) from None
-    if parameters:
-        message = f"not a parameter of {file.label}; it has none"
-        raise ScenarioError(message, path=next(iter(parameters)), source="score")
     try:
         reviewed_rust.review(file)
         library = rust_files.library(file)
@@ -160,7 +157,7 @@ def _in_rust(name: str, parameters: Parameters) -> Candidate:
         raise CandidateError(str(error)) from None
     except ScenarioError as error:
         raise CandidateError(error.message) from None
-    return Candidate(name, str(library), {}, file.digest)
+    return Candidate(name, str(library), parameters, file.digest)
 
 
 def _in_c(name: str, parameters: Parameters) -> Candidate:

@@ -39,9 +39,10 @@ def main() -> None:
     answer({"limits": sandbox.restrict(readable, request["memory_bytes"], request["processor_s"])})
     for library in request["libraries"]:
         try:
-            _engine.check_library(library)
+            _engine.check_library(library, request["values"])
         except ValueError as error:
-            answer({"failure": str(error)})
+            why, *parameter = error.args
+            answer({"failure": why} | ({"parameter": parameter[0]} if parameter else {}))
             return
     answer({"loaded": True})
     batch = _engine.Batch(request["metrics"], request["jobs"], request["memory_bytes"], request["headroom"])

@@ -26,6 +26,11 @@ from elephan.scenario import ScenarioError, own
 _MODULE = "elephan.design.engine_worker"
 _CHUNK_BYTES = 1 << 16
 
+
+class _ParameterError(ScenarioError):
+    """A wrong value of a parameter, which is not the candidate's fault."""
+
+
 Finished = tuple[int, float, tuple[str, str] | None, list[tuple[int, str | None, float, str | None]]]
 
 
@@ -47,13 +52,15 @@ def run(
 
     Raises:
         ContainedError: the candidate failed.
+        ScenarioError: a parameter is wrong.
         OSError: the file cannot be read.
     """
     outcome = Outcome()
     with contained.copied(Path(library)) as (folder, copies):
         specs = [own.known_library(copy) for copy in copies]
         request = {
-            "folder": str(folder), "libraries": [str(copy) for copy in copies], "memory_bytes": memory_bytes,
+            "folder": str(folder), "libraries": [str(copy) for copy in copies], "values": dict(parameters),
+            "memory_bytes": memory_bytes,
             "processor_s": jobs * int(wall_s) + 2, "metrics": trials.METRICS, "jobs": jobs, "headroom": HEADROOM,
         }  # fmt: skip
         try:
@@ -69,6 +76,8 @@ def run(
                             outcome.take(trial, numbers)
                 finally:
                     outcome.limits, outcome.output = process.limits, contained.tail(process.errors)
+        except _ParameterError:
+            raise
         except (contained.ContainedError, TrialError, ScenarioError) as error:
             raise contained.ContainedError(contained.as_named(str(error), copies, Path(library))) from None
     return outcome
@@ -108,6 +117,7 @@ class _Process:
             os.set_blocking(descriptor, False)
         self._unsent, self._unread = bytearray(json.dumps(request).encode() + b"\n"), bytearray()
         self._is_loaded = False
+        self._has_values = bool(request["values"])
         self._metrics = len(request["metrics"])
         self._finished: list[Finished] = []
 
@@ -175,6 +185,8 @@ class _Process:
                 raise contained.other_answers() from None
 
     def _take(self, answer: dict[str, Any]) -> None:
+        if "parameter" in answer and self._has_values:
+            raise _ParameterError(str(answer["failure"]), path=str(answer["parameter"]), source="score")
         if "failure" in answer:
             raise contained.ContainedError(str(answer["failure"]))
         if "limits" in answer:

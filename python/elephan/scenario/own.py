@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+import json
 import re
 import sys
 import threading
@@ -50,12 +51,13 @@ class Loaded:
     """A class (or a function that creates objects) with the digest of its source.
 
     ``current`` returns the digest of the present content of the class; the digest of a class in a notebook changes with
-    the objects that it refers to.
+    the objects that it refers to. ``library`` is the file of an algorithm in Rust.
     """
 
     maker: Maker
     digest: str
     current: Callable[[], str] | None = None
+    library: str | None = None
 
 
 _live: dict[str, Loaded] = {}
@@ -198,8 +200,7 @@ def library(spec: str) -> str | None:
     Raises:
         ScenarioError: the algorithm is missing, or has changed.
     """
-    made = make(spec, {}) if in_rust(spec) else None
-    return made.file if isinstance(made, _InRust) else None
+    return _find(spec).library if in_rust(spec) else None
 
 
 def check_parameters(spec: str, parameters: Mapping[str, Any]) -> None:
@@ -374,30 +375,41 @@ def known_library(path: Path) -> str:
         ScenarioError: there is no such file.
     """
     file = rust_files.read(path)
-    return _remember(str(file.path), Loaded(lambda: _InRust(str(path)), file.digest))
+
+    def unchecked(**values: Any) -> Algorithm:
+        return _InRust(str(path), values)
+
+    return _remember(str(file.path), Loaded(unchecked, file.digest, library=str(path)))
 
 
 def _pin_rust(file: rust_files.RustFile) -> str:
     spec = f"{file.path}@{file.digest}"
     if spec in _live:
         return spec
-    built = rust_files.library(file)
+    built = str(rust_files.library(file))
     try:
-        catalog.engine().check_library(str(built))
+        parameters = json.loads(catalog.engine().library_parameters(built))
     except ValueError as error:
         raise ScenarioError(f"{file.path}: {error}") from None
 
-    def of_a_library() -> Algorithm:
-        return _InRust(str(built))
+    def checked(**values: Any) -> Algorithm:
+        try:
+            catalog.engine().check_library(built, values)
+        except ValueError as error:
+            why, *parameter = error.args
+            raise ScenarioError(why, path=next(iter(parameter), "")) from None
+        return _InRust(built, values)
 
-    return _remember(str(file.path), Loaded(of_a_library, file.digest))
+    if not any(parameter["required"] for parameter in parameters):
+        checked()  # a panic is said before any run
+    return _remember(str(file.path), Loaded(checked, file.digest, library=built))
 
 
 class _InRust(Algorithm):
-    """An algorithm of a library, by which the engine replaces it."""
+    """An algorithm of a library, by which the engine replaces it, with the values of its parameters."""
 
-    def __init__(self, file: str) -> None:
-        self._library = self.file = file
+    def __init__(self, library: str, values: Mapping[str, Any]) -> None:
+        self._library, self._parameters = library, dict(values)
 
     def on_ack(self, ack: Ack) -> None:
         """Rejects a call by anything but the engine."""
@@ -619,15 +631,14 @@ def _described_in_c(spec: str) -> dict[str, Any]:
 
 
 def _described_in_rust(spec: str) -> dict[str, Any]:
-    path = _split(spec)[0]
     return {
         "name": label(spec),
         "title": f"'{short_label(spec)}', which is compiled against elephan-cc",
         "kind": "rust",
-        "source": path,
+        "source": _split(spec)[0],
         "doc": "",
         "presets": [],
-        "parameters": [],
+        "parameters": json.loads(catalog.engine().library_parameters(library(spec))),
     }
 
 

@@ -47,6 +47,7 @@ _WORD = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _TRAITS = ("Algorithm", "LossBased")
+_WITH_PARAMETERS = "Tunable"
 
 
 @dataclass(frozen=True)
@@ -151,15 +152,20 @@ def algorithm(file: RustFile) -> str:
     Raises:
         ScenarioError: there is none.
     """
-    text = file.texts[_ROOT] if _ROOT in file.texts else next(iter(file.texts.values()))
-    plain = [word for _, word in words(text)]
-    found = [
-        plain[i + 2] for i, word in enumerate(plain[:-2])
-        if word in _TRAITS and plain[i + 1] == "for" and plain[i + 2].isidentifier()
-    ]  # fmt: skip
+    found = _with_traits(file, _TRAITS)
     if not found:
         raise ScenarioError(f"{file.path}: it has no algorithm; write impl elephan_cc::Algorithm for Mine")
     return found[-1]
+
+
+def _with_traits(file: RustFile, traits: Sequence[str]) -> list[str]:
+    """Types of the root for which one of the traits is there."""
+    text = file.texts[_ROOT] if _ROOT in file.texts else next(iter(file.texts.values()))
+    plain = [word for _, word in words(text)]
+    return [
+        plain[i + 2] for i, word in enumerate(plain[:-2])
+        if word in traits and plain[i + 1] == "for" and plain[i + 2].isidentifier()
+    ]  # fmt: skip
 
 
 def library(file: RustFile) -> Path:
@@ -253,15 +259,18 @@ def _compile(file: RustFile, name: str, parts: Mapping[str, Path], target: Path)
         crate = [*common, *given, "--crate-type=rlib", "--crate-name=candidate", "-Funsafe_code", "-o", str(inner)]
         _check(_run([*crate, root], folder, _BUILD_S), file)
         shim = Path(place) / "algorithm.rs"
-        shim.write_text(f"elephan_native::export!(candidate::{name});\n", encoding="utf-8")
+        is_tunable = name in _with_traits(file, [_WITH_PARAMETERS])
+        kind = "tunable" if is_tunable else "of"
+        shim.write_text(f"elephan_native::export!(candidate::{name}, {kind});\n", encoding="utf-8")
         around = [
             *common, *given, f"--extern=elephan_native={parts['elephan_native']}", f"--extern=candidate={inner}",
             "--crate-type=cdylib", "-Cstrip=symbols", "-o", str(outer), str(shim),
         ]  # fmt: skip
         done = _run(around, folder, _BUILD_S)
         if done.returncode != 0:
+            needed = f"Algorithm, Clone, Send and {_WITH_PARAMETERS if is_tunable else 'Default'}"
             why = _first_error(done.stderr).replace(str(shim), "the library around it")
-            raise ScenarioError(f"{file.label}: {why}; {name} is a public type with Algorithm, Clone, Default and Send")
+            raise ScenarioError(f"{file.label}: {why}; {name} is a public type with {needed}")
         # A process that has the old file open keeps it.
         partial = target.with_name(f"{target.name}.{os.getpid()}")
         shutil.copyfile(outer, partial)
