@@ -288,7 +288,8 @@ def ended(child: subprocess.Popen[bytes], errors: IO[bytes], *, is_loaded: bool)
     found = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert found is not None
     status = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
-    last = tail(errors).strip().rpartition("\n")[2]
+    # A note on backtraces follows the message of a program in Rust.
+    last = next((line for line in reversed(tail(errors).splitlines()) if line and not line.startswith("note: ")), "")
     where = "in its runs" if is_loaded else "while it was loaded"
     if status == -signal.SIGXCPU or (status == -signal.SIGKILL and not last):
         return ContainedError(f"it was ended {where}: it took too much processor time or memory")
