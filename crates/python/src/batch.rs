@@ -97,7 +97,8 @@ impl Batch {
     #[pyo3(signature = (number, spec_json, libraries=Libraries::new()))]
     fn submit(&self, number: u64, spec_json: String, libraries: Libraries) {
         self.shared.lock().waiting.push_back((number, spec_json, libraries));
-        self.shared.changed.notify_one();
+        // All, since a thread that collects may wait too, and could be the one that is woken.
+        self.shared.changed.notify_all();
     }
 
     /// Finished runs; waits until there is one, for at most `timeout_s`. Releases the GIL.
