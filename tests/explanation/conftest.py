@@ -22,7 +22,11 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     def capture(at: Literal["sender", "receiver"] = "sender", **flow: Any) -> Path:
         key = f"{at}{flow}"
         if key not in made:
-            path = {name: flow.pop(name) for name in ("loss", "queue", "queue_burst", "buffer") if name in flow}
+            path = {
+                name: flow.pop(name)
+                for name in ("loss", "queue", "queue_burst", "buffer", "rate_steps", "reorder")
+                if name in flow
+            }
             options: Any = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "duration": "8 s"}
             options["stack"] = flow.get("stack", "linux")
             scenario = elephan.Scenario.dumbbell([{"algorithm": "cubic", **flow}], **{**options, **path})

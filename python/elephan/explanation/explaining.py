@@ -172,7 +172,7 @@ class Explanation:
         """
         from elephan.explanation.predicting import check_model
 
-        return check_model(self.simulated_path, self._named, self.connection, self.limits)
+        return check_model(self.simulated_path, self._named, self.events, self.connection, self.limits)
 
     @property
     def _named(self) -> str:
@@ -223,6 +223,7 @@ class Explanation:
         return {
             "path": {
                 "quantities": [_quantity(one) for one in fit.quantities],
+                "rate_levels": [vars(level) for level in fit.best.levels],
                 "queue": fit.queue,
                 "queue_reason": fit.queue_reason,
                 "other_traffic": None

@@ -30,6 +30,8 @@ _OPEN_TRAFFIC: tuple[Literal["steady", "bulk", "intermittent"] | None, ...] = (
 _UNSEEN_BYTES = (500, 1500)
 _LONGER, _MOST_BDP = 4.0, 8.0
 """Largest buffer that was never full: as a multiple of the longest queue, and in BDP; the larger one counts."""
+_SHORT = 6.0
+"""Assumed buffer, in packets, below which the queue may be a policer."""
 _LEAST_LOSS = 1e-5
 _LATEST = 0.6
 """Latest beginning of an unseen flow, as a share of the time."""
@@ -99,7 +101,7 @@ class Hypotheses:
 
     def _rate(self, discipline: str, traffic: OtherTraffic | None) -> float:
         of, policed = self.of, discipline == "policer"
-        if policed and of.is_doubted:
+        if policed and of.best.queue != "policer":
             rate_bps = of.mean_bps * (1.0 + _MORE_TOKENS * self.stream.random())
         elif of.rate is not None:
             rate_bps = max(1e3, self._normal(of.rate))
@@ -112,6 +114,10 @@ class Hypotheses:
 
     def _discipline(self, number: int) -> str:
         of = self.of
+        assumed = of.queue.assumed
+        if assumed is not None and of.queue.buffer_packets is None and assumed.value < _SHORT and number % 2:
+            # A paced flow meets a bucket without tokens as it meets a buffer that holds hardly a packet.
+            return "policer"
         if of.queue.name is not None or of.queue.assumed_policer is not None:
             return of.best.queue
         open_ = (*_OPEN_QUEUES, "policer", "policer") if of.is_doubted else _OPEN_QUEUES
@@ -119,7 +125,7 @@ class Hypotheses:
 
     def _packets(self, discipline: str, rate_bps: float, rtt_s: float) -> float:
         of, queue = self.of, self.of.queue
-        if discipline in ("codel", "pie"):
+        if discipline in ("codel", "pie") and not (of.is_doubted and self.stream.random() < 1 / 2):
             # They drop before a usual buffer is full.
             return of.best.buffer_bytes * 8 / of.wire_bits if queue.name else 1000.0
         if queue.buffer_packets is not None:
@@ -131,7 +137,7 @@ class Hypotheses:
             return seconds * rate_bps / of.wire_bits
         if queue.assumed_policer is not None:
             return float(queue.assumed_policer.burst_packets * np.exp(self.stream.uniform(-0.5, 0.5)))
-        if queue.assumed is not None:
+        if queue.assumed is not None and discipline != "policer":
             return self._between(max(1.0, queue.assumed.low), max(1.0, queue.assumed.high))
         if discipline == "policer":
             return self._between(2.0, max(4.0, _MOST_BDP * rate_bps * rtt_s / of.wire_bits))
@@ -163,7 +169,7 @@ class Hypotheses:
             return None
         # Disciplines come in fives or sevens, so that sixes meet each of them.
         kind = _OPEN_TRAFFIC[number % len(_OPEN_TRAFFIC)]
-        if kind is None or (discipline == "policer" and kind != "steady"):
+        if kind is None or (discipline == "policer" and kind == "intermittent"):
             return None
         share = float(self.stream.uniform(*_UNSEEN_OTHERS))
         size = round(self.stream.uniform(*_UNSEEN_BYTES))

@@ -9,6 +9,8 @@ Each value has an interval at 95 %. A value that the capture does not show says 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +21,8 @@ from elephan.explanation.hypotheses import Hypotheses, Measured
 from elephan.explanation.modes import BIN, highest_mode
 from elephan.explanation.others import Others, other_traffic
 from elephan.explanation.queueing import Queue, find_queue
-from elephan.explanation.results import STANDS_FOR, PathDraw, PathFit
+from elephan.explanation.rate_steps import Level, levels_of
+from elephan.explanation.results import STANDS_FOR, PathDraw, PathFit, RateLevel
 from elephan.explanation.waits import Waits, other_packets, waits_of
 from elephan.metrics.statistics import Interval
 
@@ -39,8 +42,51 @@ _SHARED = 0.03
 
 
 def fit_path(events: Events) -> PathFit:
-    """The path that a capture shows."""
-    return _Fit(events).fit()
+    """The path that a capture shows. If its rate has steps, the rest of it is that of the longest time at one rate."""
+    levels = levels_of(events.seen, 8.0 * events.wire_bytes)
+    if not levels:
+        return _Fit(events).fit()
+    start_s, end_s = float(events.seen.left_s[0]), float(events.seen.acked_s[-1])
+
+    def length_s(level: Level) -> float:
+        return min(level.to_s, end_s) - max(level.from_s, start_s)
+
+    longest = max(levels, key=length_s)
+    fit = _Fit(_during(events, longest)).fit()
+    if fit.best.queue == "policer":
+        # Its tokens have a rate of their own.
+        return fit
+    # An acknowledgment shows the bottleneck half a round trip before.
+    back_s = start_s + events.handshake_s / 2
+    rates = tuple(RateLevel(max(0.0, level.from_s - back_s), level.rate_bps) for level in levels)
+    reason = f"of {len(rates)} rates that which holds longest; {fit.by_name['rate'].reason}"
+    quantities = tuple(replace(one, reason=reason) if one.name == "rate" else one for one in fit.quantities)
+
+    def stepped(paths: Iterable[PathDraw]) -> tuple[PathDraw, ...]:
+        return tuple(replace(path, levels=() if path.queue == "policer" else rates) for path in paths)
+
+    (best,) = stepped([fit.best])
+    return replace(
+        fit, quantities=quantities, best=best, draws=stepped(fit.draws), doubtful=stepped(fit.doubtful),
+        assumptions=(*fit.assumptions, "queue, losses and other traffic are those of the longest time at one rate"),
+    )  # fmt: skip
+
+
+def _during(events: Events, level: Level) -> Events:
+    """The events of a time, as far as they show the path."""
+    seen = events.seen
+    left = (seen.left_s >= level.from_s) & (seen.left_s < level.to_s)
+    first = np.full(len(seen.lost), -1, dtype=np.int64)
+    some = np.flatnonzero(left)
+    first[seen.left[some[::-1]]] = some[::-1]
+    acked = (seen.acked_s < level.to_s) & (first[seen.trigger] >= 0)
+    part = replace(
+        seen, acked_s=seen.acked_s[acked], delivered=seen.delivered[acked], trigger=seen.trigger[acked],
+        rtt_s=seen.rtt_s[acked], in_order=seen.in_order[acked], left_s=seen.left_s[left], left=seen.left[left],
+        left_lost=seen.left_lost[left],
+    )  # fmt: skip
+    least_s = float(np.nanmin(part.rtt_s)) if events.exact else events.least_rtt_s
+    return replace(events, seen=part, least_rtt_s=least_s)
 
 
 class _Fit:

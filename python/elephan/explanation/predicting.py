@@ -10,11 +10,13 @@ import numpy as np
 
 from elephan.explanation.connection import Connection
 from elephan.explanation.results import FLOW, OF_PATH, Limit, Limits, PathDraw, PathFit
+from elephan.rates import payload_rate_mbps
 from elephan.scenario.errors import ScenarioError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from elephan.explanation.events import Events
     from elephan.runs import Run
     from elephan.scenario import Scenario
 
@@ -54,8 +56,7 @@ class ModelCheck:
 
     Attributes:
         algorithm: the simulated algorithm.
-        rows: goodput, and the round trip: of the capture the mean over its intervals of the middle between the smallest
-            and the largest sample, of the simulation the mean over all samples.
+        rows: goodput and mean round trip, in the second half.
         distance: largest relative difference of the rows.
         run: the simulation.
     """
@@ -115,8 +116,10 @@ def scenario_of(fit: PathFit, algorithm: str, connection: Connection, limits: Li
     return fit.scenario(flow, duration_s=duration_of(limits), **changes)
 
 
-def check_model(fit: PathFit, algorithm: str, connection: Connection, limits: Limits) -> ModelCheck:
-    """Simulate the fitted path with an algorithm, and compare it with the capture while its main limit holds.
+def check_model(fit: PathFit, algorithm: str, events: Events, connection: Connection, limits: Limits) -> ModelCheck:
+    """Simulate the fitted path with an algorithm, and compare it with the capture.
+
+    A flow that the path limits is compared at the same times, and another one while its main limit holds.
 
     Raises:
         RunError: the simulation failed.
@@ -124,18 +127,50 @@ def check_model(fit: PathFit, algorithm: str, connection: Connection, limits: Li
     from elephan.runs import run as simulate
 
     run = simulate(scenario_of(fit, algorithm, connection, limits))
-    values, steady = limits.series, _steady(limits)
     summary = next(row for row in run.summary()["flows"] if row["name"] == FLOW)
-    rtts = np.nanmean([values["rtt_min_s"][steady], values["rtt_max_s"][steady]], axis=0)
-    captured = {
-        "goodput_mbps": float(np.mean(values["goodput_bps"][steady])) / 1e6,
-        "rtt_mean_ms": float(np.nanmean(rtts)) * 1e3,
-    }
+    duration_s = duration_of(limits)
+    captured = captured_numbers(events, duration_s / 2, duration_s)
+    if limits.main not in OF_PATH or not np.isfinite(captured["rtt_mean_ms"]):
+        captured = _while_limited(limits)
     rows = (
         Comparison("goodput", "Mbit/s", captured["goodput_mbps"], float(summary["goodput_mbps"])),
         Comparison("mean round trip", "ms", captured["rtt_mean_ms"], float(summary["rtt_mean_ms"])),
     )
     return ModelCheck(algorithm, rows, max(row.difference for row in rows), run)
+
+
+def captured_numbers(events: Events, from_s: float, to_s: float) -> dict[str, float]:
+    """Numbers of the captured flow in a part of its time, by the names of metrics; times are from its first segment.
+
+    Args:
+        events: the events of the capture.
+        from_s, to_s: the part, s.
+    """
+    seen = events.seen
+    start_s = float(seen.left_s[0])
+    low, high = start_s + from_s, start_s + to_s
+    acked = (seen.acked_s >= low) & (seen.acked_s < high)
+    rtts = seen.rtt_s[acked & np.isfinite(seen.rtt_s)]
+    first = np.zeros(len(seen.left), dtype=bool)
+    first[np.unique(seen.left, return_index=True)[1]] = True
+    again = ~first & (seen.left_s >= low) & (seen.left_s < high)
+    some = len(rtts) > 0
+    return {
+        "goodput_mbps": payload_rate_mbps(float(seen.delivered[acked].sum()), events.payload_bytes, high - low),
+        "rtt_mean_ms": float(rtts.mean()) * 1e3 if some else float("nan"),
+        "rtt_p95_ms": float(np.quantile(rtts, 0.95)) * 1e3 if some else float("nan"),
+        "retransmits": float(again.sum()),
+    }
+
+
+def _while_limited(limits: Limits) -> dict[str, float]:
+    """Numbers of the captured flow while its main limit holds."""
+    values, steady = limits.series, _steady(limits)
+    rtts = np.nanmean([values["rtt_min_s"][steady], values["rtt_max_s"][steady]], axis=0)
+    return {
+        "goodput_mbps": float(np.mean(values["goodput_bps"][steady])) / 1e6,
+        "rtt_mean_ms": float(np.nanmean(rtts)) * 1e3,
+    }
 
 
 def _steady(limits: Limits) -> Any:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elephan.explanation.predicting import duration_of, simulated
+from elephan.explanation.predicting import captured_numbers, duration_of, simulated
 from elephan.explanation.results import STANDS_FOR, PathDraw, PathFit
-from elephan.rates import payload_rate_mbps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,7 +88,7 @@ class _Refiner:
         self.connection, self.limits, self.jobs = connection, limits, jobs
         duration_s = duration_of(limits)
         self.halves = (_Half(0.0, duration_s / 2), _Half(duration_s / 2, duration_s))
-        numbers = [self._captured(half) for half in self.halves]
+        numbers = [captured_numbers(events, half.from_s, half.to_s) for half in self.halves]
         self.captured = np.array([_scaled(name, one[name]) for one in numbers for name in _METRICS], dtype=np.float64)
         self.spread: Floats = np.zeros(len(self.captured))
         self.stream = np.random.default_rng(events.segments)
@@ -160,26 +159,6 @@ class _Refiner:
         squares = (((self.numbers - self.captured) / scale)[:, known]) ** 2
         found: Floats = np.nan_to_num(squares.sum(axis=1), nan=np.inf)
         return found
-
-    def _captured(self, half: _Half) -> dict[str, float]:
-        """The numbers of the capture in a part of its time."""
-        seen = self.events.seen
-        start_s = float(seen.left_s[0])
-        low, high = start_s + half.from_s, start_s + half.to_s
-        acked = (seen.acked_s >= low) & (seen.acked_s < high)
-        rtts = seen.rtt_s[acked & np.isfinite(seen.rtt_s)]
-        first = np.zeros(len(seen.left), dtype=bool)
-        first[np.unique(seen.left, return_index=True)[1]] = True
-        again = ~first & (seen.left_s >= low) & (seen.left_s < high)
-        some = len(rtts) > 0
-        return {
-            "goodput_mbps": payload_rate_mbps(
-                float(seen.delivered[acked].sum()), self.events.payload_bytes, high - low
-            ),
-            "rtt_mean_ms": float(rtts.mean()) * 1e3 if some else float("nan"),
-            "rtt_p95_ms": float(np.quantile(rtts, 0.95)) * 1e3 if some else float("nan"),
-            "retransmits": float(again.sum()),
-        }
 
 
 def _scaled(name: str, values: Any) -> Any:

@@ -6,7 +6,7 @@ Each number has an interval, and a number that a capture cannot show says so, wi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -158,16 +158,30 @@ class OtherTraffic:
 
 
 @dataclass(frozen=True)
+class RateLevel:
+    """A rate of the bottleneck that holds for a time.
+
+    Attributes:
+        from_s: its beginning, from the first segment, s.
+        rate_bps: the rate, bit/s.
+    """
+
+    from_s: float
+    rate_bps: float
+
+
+@dataclass(frozen=True)
 class PathDraw:
     """A path that the capture allows: one draw from the interval of each of its numbers.
 
     Attributes:
-        rate_bps: rate of the bottleneck, bit/s.
+        rate_bps: rate of the bottleneck, bit/s; of several, that which holds longest.
         rtt_s: round trip without queue, s.
         buffer_bytes: buffer of the bottleneck, bytes; the burst of a policer.
         loss: probability of a random loss.
         queue: queue discipline of the bottleneck, as scenarios name it.
         traffic: other traffic; ``None`` if there is none.
+        levels: the rates if there are several.
     """
 
     rate_bps: float
@@ -176,6 +190,7 @@ class PathDraw:
     loss: float = 0.0
     queue: str = "droptail"
     traffic: OtherTraffic | None = None
+    levels: tuple[RateLevel, ...] = ()
 
     @property
     def structure(self) -> tuple[str, str]:
@@ -205,11 +220,20 @@ class PathDraw:
             options["queue_parameters"] = {
                 "rate": f"{self.rate_bps:.0f} bit/s", "burst": f"{self.buffer_bytes:.0f} bytes",
             }  # fmt: skip
+        elif self.levels:
+            first, *later = self.levels
+            options["rate"] = f"{first.rate_bps:.0f} bit/s"
+            # The simulated flow opens its connection first.
+            options["rate_steps"] = [
+                {"at": f"{max(0.0, level.from_s + self.rtt_s) * 1e3:.0f} ms", "rate": f"{level.rate_bps:.0f} bit/s"}
+                for level in later
+            ]
         return options
 
     def variant(self, queue: str | None = None) -> dict[str, Any]:
         """Fields of a scenario that differ from those of another path of this structure, as in ``Scenario.replace``."""
-        fields = {f"dumbbell.{name}": value for name, value in self.options(queue).items() if name != "queue"}
+        constant = ("queue", "rate", "rate_steps") if self.levels else ("queue",)
+        fields = {f"dumbbell.{name}": value for name, value in self.options(queue).items() if name not in constant}
         traffic = self.traffic
         if traffic is None:
             return fields
@@ -264,6 +288,8 @@ class PathFit:
         from elephan.scenario import Scenario
 
         draw = draw or self.best
+        if "rate" in changes:
+            draw = replace(draw, levels=())
         options = draw.options(changes.get("queue")) | {"duration": f"{duration_s * 1e3:.0f} ms", "stack": "linux"}
         flows = [{"name": FLOW, **({"algorithm": flow} if isinstance(flow, str) else flow)}]
         traffic = draw.traffic

@@ -66,6 +66,9 @@ def path_words(fit: PathFit) -> str:
     hidden = [quantity.title for quantity in fit.quantities if not quantity.identifiable]
     queue = f"queue {fit.queue}" if fit.queue else "a queue that cannot be told from this capture"
     text = f"The path: {', '.join([*shown, queue])}."
+    if fit.best.levels:
+        levels = [f"{rate(level.rate_bps)} from {time(level.from_s)} on" for level in fit.best.levels[1:]]
+        text += f" Its rate changes: {rate(fit.best.levels[0].rate_bps)} at first, {', '.join(levels)}."
     if fit.others is not None:
         text += f" The other traffic {OTHERS[fit.others.kind]}."
     return text + (f" Not identifiable from this capture: {', '.join(hidden)}." if hidden else "")
