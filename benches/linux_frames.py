@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,9 +110,9 @@ def segment_of(offset: int, payload: int, parts: dict[int, int]) -> int:
     return (offset + sum(missing for first, missing in parts.items() if first < offset)) // payload
 
 
-def fields_of(capture: Path) -> list[str]:
+def fields_of(capture: Path, fields: Sequence[str] = FIELDS) -> list[str]:
     """tshark's fields of each packet of a capture."""
-    words = [word for field in FIELDS for word in ("-e", field)]
+    words = [word for field in fields for word in ("-e", field)]
     out = subprocess.run(
         ["tshark", "-r", str(capture), "-T", "fields", *words], check=True, capture_output=True, text=True
     )

@@ -307,7 +307,7 @@ def test_tshark_finds_nothing_wrong_and_counts_the_same_retransmissions(
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
     """A run with accurate ECN, where packets are marked and lost, and its capture at the receivers."""
-    accurate: dict[str, Any] = {"ecn": True, "accurate_ecn": True, "accurate_ecn_option": True}
+    accurate: dict[str, Any] = {"ecn": True, "accurate_ecn": True, "accurate_ecn_option": True, "host": "plain"}
     flows = [{"name": name, "algorithm": name, "stack": accurate} for name in ("prague", "dctcp")]
     flows += [{"name": "cubic", "algorithm": "cubic", "stack": accurate | {"accurate_ecn_option": False}}]
     flows += [{"name": "refused", "algorithm": "cubic", "stack": accurate | {"receiver_ecn": "classic"}}]
@@ -324,7 +324,11 @@ def test_accurate_ecn_has_its_flags_counters_and_options(counting: tuple[Run, Pa
     packets = [dissect(body) for kind, body in blocks(path.read_bytes()) if kind == 6]
     shakes = [[p for p in packets if p.interface == i][:3] for i in range(4)]
     accurate = [SYN | ECE | CWR, SYN | ACK | CWR, ACK | CWR]
-    assert [[p.bits for p in shake] for shake in shakes] == [*[accurate] * 3, [SYN | ECE | CWR, SYN | ACK | ECE, ACK]]
+    # DCTCP's SYN is ECT(0), which the flag AE reports, as in Linux.
+    dctcps = [SYN | ECE | CWR, SYN | ACK, ACK]
+    refused = [SYN | ECE | CWR, SYN | ACK | ECE, ACK]
+    assert [[p.bits for p in shake] for shake in shakes] == [accurate, dctcps, accurate, refused]
+    assert [[p.ecn for p in shake] for shake in shakes] == [[0, 0, 0], [2, 2, 0], [0, 0, 0], [0, 0, 0]]
     assert [shake[1].options.get(174) for shake in shakes] == [bytes([0, 0, 1, 0, 0, 0, 0, 0, 1])] * 2 + [None] * 2
     for interface, kind, fields in ((0, 174, ("ee1b", "eceb")), (1, 172, ("ee0b", "eceb"))):
         acks = [p for p in packets if p.interface == interface and not p.from_sender and not p.bits & SYN]
@@ -340,6 +344,21 @@ def test_accurate_ecn_has_its_flags_counters_and_options(counting: tuple[Run, Pa
         capable, marked = (sum(p.payload for p in arrived if p.ecn == ecn) for ecn in (1 if kind == 174 else 2, 3))
         assert marked > 0
         assert last.options[kind] == (1 + capable).to_bytes(3, "big") + marked.to_bytes(3, "big")
+
+
+def test_a_linux_host_sends_the_option_with_each_packet(tmp_path: Path) -> None:
+    stack = {"ecn": True, "accurate_ecn": True, "accurate_ecn_option": True}
+    path = {"rate": "20 Mbit/s", "rtt": "20 ms", "buffer": "1000 packets", "queue": "codel"}
+    flow = {"algorithm": "cubic", "stack": stack}
+    scenario = Scenario.from_dict({"duration": "1 s", "events": True, "dumbbell": path, "flow": [flow]})
+    run = runs.run(scenario, store=runs.Store(tmp_path))
+    export.write_pcapng(run, export.events_of(run), tmp_path / "linux.pcapng", "receiver")
+    packets = [dissect(body) for kind, body in blocks((tmp_path / "linux.pcapng").read_bytes()) if kind == 6]
+    segments = [p for p in packets if p.payload]
+    assert {(p.payload, p.options[174]) for p in segments} == {(1436, bytes([0, 0, 1, 0, 0, 0, 0, 0, 1]))}
+    acks = [p for p in packets[3:] if not p.from_sender]
+    assert {len(p.options[174]) for p in acks} == {9}
+    assert int.from_bytes(acks[-1].options[174][6:], "big") > 1436 * len(acks)
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (Debian: apt install tshark)")

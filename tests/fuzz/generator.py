@@ -228,6 +228,8 @@ def _consistent(draw: Draws, stack: Tables) -> Tables:
         stack["handshake"] = True
     if stack.get("accurate_ecn_option") or stack.get("receiver_ecn"):
         stack["accurate_ecn"] = True
+    if stack.get("accurate_ecn_option") and stack.get("host", base.host) == "linux":
+        stack.pop("header", None)
     if stack.get("receiver_ecn"):
         stack["handshake"] = True
     return stack

@@ -11,7 +11,7 @@ from tests import scripts
 
 from elephan import Scenario, ScenarioError, export, runs
 from elephan.backends.kernel.lab import can_run
-from elephan.backends.linux import lab
+from elephan.backends.linux import kernels, lab
 from elephan.cli.main import run_command
 from elephan.export.pcapng import Side
 
@@ -22,8 +22,13 @@ pytestmark = [
 ]
 large = pytest.mark.large
 FRAMES = scripts.load("benches/linux_frames.py")
+ACCURATE = scripts.load("benches/linux_accurate.py")
 PACKET_BLOCK = 6
 PATH = "10 Mbit/s × 100 ms, 1 BDP"
+
+
+def _counts_marks() -> bool:
+    return any(kernel.has("include/net/tcp_ecn.h") for kernel in kernels.offered() if kernel.hz == kernels.DEBIAN_HZ)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +50,14 @@ def test_each_packet_is_that_of_linux(algorithm: str, path: str, traffic: str, s
         # Packets after the last one in the simulator arrive at the end of the run.
         assert 0.98 * len(real) - 20 < len(mine) <= len(real), stream
         assert FRAMES.equal_pairs(mine, real) == len(mine), stream
+
+
+@pytest.mark.skipif(not _counts_marks(), reason="no kernel with accurate ECN is built (Linux 6.18 or later)")
+@pytest.mark.parametrize("algorithm", ["cubic", "dctcp"])
+def test_accurate_ecn_is_that_of_linux(algorithm: str) -> None:
+    for ours, theirs in ACCURATE.pairs(ACCURATE.Case(algorithm, "step"), 2.0, 1).values():
+        assert ACCURATE.equal_pairs(ours, theirs) == len(ours) == len(theirs) > 1000
+        assert ACCURATE.late_ms(ours, theirs) < 0.1
 
 
 @pytest.fixture(scope="module")

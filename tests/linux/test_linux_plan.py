@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from elephan.backends import get
+from elephan.backends.linux import accurate
 from elephan.backends.linux import plan as plans
+from elephan.backends.linux.kernels import Kernel
 from elephan.backends.linux.plan import Plan
 from elephan.scenario import Scenario, ScenarioError, catalog
 from elephan.scenario.document import write
@@ -188,6 +190,54 @@ def test_flows_without_a_backend_are_the_engines_where_another_has_one() -> None
     assert [flow["name"] for flow in made.document["flows"]] == ["cubic:linux-2"]
     sizes = [flow.get("foreign") for flow in made.engine_form["flows"]]
     assert sizes == [None, {"smallest_bytes": 40, "largest_bytes": 1500}, None]
+
+
+ACCURATE = {"base": "linux", "ecn": True, "accurate_ecn": True}
+
+
+def test_accurate_ecn_is_a_setting_of_both_hosts() -> None:
+    option = "net/ipv4/tcp_ecn_option"
+    for stack, expected in (
+        ({"base": "linux", "ecn": True}, []),
+        (ACCURATE, [{"net/ipv4/tcp_ecn": "3", option: "0"}] * 2),
+        (ACCURATE | {"accurate_ecn_option": True}, [{"net/ipv4/tcp_ecn": "3", option: "2"}] * 2),
+        (
+            ACCURATE | {"receiver_ecn": "classic"},
+            [{"net/ipv4/tcp_ecn": "3", option: "0"}, {"net/ipv4/tcp_ecn": "2", option: "0"}],
+        ),
+    ):
+        assert plan({"algorithm": "cubic:linux", "stack": stack})["host_sysctls"] == expected
+    # DCTCP asks without being told, and CUBIC does not.
+    unasked = {"base": "linux", "accurate_ecn": True}
+    assert [
+        bool(plan({"algorithm": name, "stack": unasked})["host_sysctls"]) for name in ("dctcp:linux", "cubic:linux")
+    ] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("stacks", "line"),
+    [
+        ([ACCURATE, {"base": "linux", "ecn": True}], r"flow\[1\].stack.accurate_ecn: .* flow\[0\] has another"),
+        ([ACCURATE, ACCURATE | {"accurate_ecn_option": True}], r"one setting of accurate ECN for all connections"),
+        ([ACCURATE | {"receiver_ecn": "broken"}], "no Linux answers as a receiver with broken ECN"),
+        ([ACCURATE | {"header": "60 B"}], "Linux's segments have 52 B of headers here, and this flow has 60 B"),
+    ],
+)
+def test_accurate_ecn_that_linux_cannot_have_is_refused(stacks: list[dict[str, Any]], line: str) -> None:
+    with pytest.raises(ScenarioError, match=line):
+        plan(*({"algorithm": "cubic:linux", "stack": stack} for stack in stacks))
+
+
+def test_a_kernel_without_accurate_ecn_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kernel = Kernel("0123", "6.12.117-1", 250, 0.0, 0.0, "", "")
+    form = dumbbell({"algorithm": "cubic:linux", "stack": ACCURATE}).form
+    with pytest.raises(ScenarioError, match=r"Linux 6.12.117 has no accurate ECN, which Linux 6.18 has"):
+        accurate.require(form, [0], kernel)
+    accurate.require(dumbbell().form, [0], kernel)
+    (kernel.tree / "include" / "net").mkdir(parents=True)
+    (kernel.tree / "include" / "net" / "tcp_ecn.h").touch()
+    accurate.require(form, [0], kernel)
 
 
 def test_a_stack_with_ecn_asks_for_it_on_its_routes() -> None:

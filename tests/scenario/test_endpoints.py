@@ -151,3 +151,20 @@ def test_jiffies_are_in_the_canonical_form_of_what_counts_them() -> None:
 def test_a_wrong_number_of_jiffies_a_second_is_refused(wrong: object) -> None:
     with pytest.raises(ScenarioError, match="hz"):
         scenario(stack={"base": "linux", "hz": wrong})
+
+
+def test_a_linux_host_has_the_option_of_accurate_ecn_in_its_segments() -> None:
+    """A packet keeps its size, so a segment has 12 bytes less of payload; what is stated stays."""
+
+    def sizes(**stack: Any) -> tuple[int, int]:
+        made = scenario(stack={"base": "linux", "accurate_ecn": True, "accurate_ecn_option": True} | stack)
+        found = made.form.flows[0].stack
+        return found.payload_bytes, found.header_bytes
+
+    assert sizes() == (1436, 64)
+    assert sizes(accurate_ecn_option=False) == sizes(receiver_ecn="none") == sizes(host="plain") == (1448, 52)
+    assert sizes(payload="1000 B") == (1000, 64)
+    again = scenario({"stack": {"accurate_ecn_option": False}}, stack={"base": "linux", "accurate_ecn": True})
+    assert again.form.flows[0].stack.header_bytes == 52
+    with pytest.raises(ScenarioError, match=r"header: '52 B' is too small; a Linux host sends the option"):
+        sizes(header="52 B")

@@ -58,9 +58,10 @@ impl Path {
         sys::allow_descriptors(1024 + 2 * plan.namespaces as u64 + 3 * plan.flows.len() as u64)?;
         let mut outside = Netlink::new()?;
         let origin = File::open("/proc/thread-self/ns/net")?;
-        for _ in 0..plan.namespaces {
+        for number in 0..plan.namespaces {
             sys::new_namespace().map_err(at("a network namespace"))?;
             set(&plan.sysctls)?;
+            plan.host_sysctls.get(number).map_or(Ok(()), set)?;
             namespaces.push(File::open("/proc/thread-self/ns/net")?);
             talks.push(Netlink::new()?);
         }

@@ -34,6 +34,9 @@ pub struct Plan {
     pub guest_sysctls: BTreeMap<String, String>,
     /// Settings under `/proc/sys` of every network namespace.
     pub sysctls: BTreeMap<String, String>,
+    /// Further settings of the first namespaces: the senders' and the receivers'.
+    #[serde(default)]
+    pub host_sysctls: Vec<BTreeMap<String, String>>,
     /// Devices between two namespaces.
     pub devices: Vec<Device>,
     /// Routes through these devices.

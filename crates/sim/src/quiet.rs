@@ -47,7 +47,7 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
     let single = spec.flows.iter().map(|flow| (flow, false));
     let transfers = spec.traffic.iter().map(|source| (&source.flow, true));
     for (flow, is_many) in single.chain(transfers) {
-        let opening = if flow.makes_handshake() { u64::from(flow.stack.header_bytes) } else { u64::MAX };
+        let opening = if flow.makes_handshake() { u64::from(flow.stack.bare_header_bytes()) } else { u64::MAX };
         walk(flow, spec, links, quiet, |link, reach| {
             let reach = reach.map(|reach| Reach {
                 smallest: if is_many || flow.stack.fast_open { reach.smallest.min(opening) } else { reach.smallest },

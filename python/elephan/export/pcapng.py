@@ -9,8 +9,8 @@ interface and pair of hosts; the first flow has 10.0.0.1 and 10.128.0.1. The sen
   the window scale and the segment size. It takes the links' propagation delay at a receiver, but 1 ns at a sender,
   because Wireshark takes a retransmission for a reordered segment if it follows another segment within the handshake's
   duration.
-- The handshake asks for ECN if the flow's segments are ECN-capable. With accurate feedback (RFC 9768), its packets are
-  shown as not ECN-capable, and segments count no marked ACKs.
+- The handshake asks for ECN if the flow's segments are ECN-capable, and its packets are shown as not marked. With
+  accurate feedback (RFC 9768), segments count no marked ACKs; those of a Linux host have the AccECN option too.
 - Datagrams are UDP packets with their size on the wire.
 - The advertised window is the stack's receive window, or the largest window of TCP if the stack has no receive window.
 - The timestamps option is present if the stack's header has room for it (52 bytes). The timestamp is the time of the
@@ -37,8 +37,9 @@ from elephan.export.events import ack_departures
 from elephan.export.headers import Column, Packets
 from elephan.runs import Run
 from elephan.scenario import ScenarioError
+from elephan.scenario.catalog import algorithms
 from elephan.scenario.form import FlowSpec, Spec
-from elephan.scenario.lookups import wire_bytes
+from elephan.scenario.lookups import has_option_in_segments, wire_bytes
 from elephan.scenario.stacks import is_udt
 from elephan.version import __version__
 from elephan.writing import whole_file
@@ -59,6 +60,8 @@ _KINDS = {"sender": ("sent", "acked"), "receiver": ("received", "ack_sent")}
 LARGEST_PACKET = 65_535
 # A counter of marked packets that begins (RFC 9768 section 3.2.1).
 _NO_MARKS = headers.AE + headers.ECE
+# Fields EE0B, ECEB and EE1B before any data arrive.
+_NO_OCTETS = (1, 0, 1)
 
 
 def write_pcapng(run: Run, events: pl.DataFrame, path: str | Path, at: Side = "sender") -> int:
@@ -103,10 +106,19 @@ def captured(run: Run, events: pl.DataFrame, at: Side) -> Packets:
     opens = (pl.col("kind") == "sent") & (pl.col("segment") == 0) & ~pl.col("retransmit")
     first = table.filter(opens & pl.col("flow_index").is_in(connections))
     capable = set(table.filter(pl.col("ect0") | pl.col("ect1"))["flow_index"])
+    # An algorithm with a form of ECN of its own has capable packets from the SYN on, if they are ECT(0).
+    own_form = {i for i in set(table.filter("ect0")["flow_index"]) if _needs_marks(form.flows[i])}
     # The counter of marked packets begins at 5, which has this flag; an echo never has it.
     counting = set(table.filter("ae")["flow_index"])
     shakes = [
-        _handshake(form, index, stamp_s, ecn=_asked(form.flows[index], index in capable, index in counting), at=at)
+        _handshake(
+            form,
+            index,
+            stamp_s,
+            at=at,
+            is_capable=index in own_form,
+            ecn=_asked(form.flows[index], index in capable, index in counting, index in own_form),
+        )
         for index, stamp_s in first.select("flow_index", "stamp_s").iter_rows()
     ]
     shown = table.filter(pl.col("kind").is_in(_KINDS[at]))
@@ -114,18 +126,26 @@ def captured(run: Run, events: pl.DataFrame, at: Side) -> Packets:
     return Packets.merged([*shakes, packets])
 
 
-def _asked(flow: FlowSpec, is_capable: bool, counts: bool) -> tuple[int, int, int]:
+def _needs_marks(flow: FlowSpec) -> bool:
+    """True if a flow's algorithm has a form of ECN of its own."""
+    return bool(algorithms().get(flow.algorithm.partition(":")[0], {}).get("needs_marks"))
+
+
+def _asked(flow: FlowSpec, is_capable: bool, counts: bool, from_syn: bool) -> tuple[int, int, int]:
     """The flags of ECN in a flow's SYN, SYN-ACK and ACK (RFC 3168 section 6.1.1; RFC 9768, tables 2 and 3)."""
     accurate = headers.AE + headers.CWR + headers.ECE
     if counts:
-        return accurate, headers.CWR, headers.CWR
+        arrived = headers.AE if from_syn else headers.CWR
+        return accurate, arrived, arrived
     if flow.stack.accurate_ecn:
         broken = accurate if flow.stack.receiver_ecn == "broken" else 0
         return accurate, headers.ECE if is_capable else broken, 0
     return (headers.CWR + headers.ECE, headers.ECE, 0) if is_capable else (0, 0, 0)
 
 
-def _handshake(form: Spec, index: int, start_s: float, *, ecn: tuple[int, int, int], at: Side) -> Packets:
+def _handshake(
+    form: Spec, index: int, start_s: float, *, at: Side, is_capable: bool, ecn: tuple[int, int, int]
+) -> Packets:
     """SYN, SYN/ACK and ACK before the first segment, which leaves at ``start_s``."""
     flow = form.flows[index]
     there_s, back_s = _delay_s(form, flow.path), _delay_s(form, flow.reverse_path)
@@ -149,7 +169,7 @@ def _handshake(form: Spec, index: int, start_s: float, *, ecn: tuple[int, int, i
         seq=np.array([0, 0, 1]),
         ackno=np.array([0, 1, 1]),
         bits=np.array([headers.SYN, headers.SYN + headers.ACK, headers.ACK]) + np.array(ecn),
-        ecn=np.zeros(3, dtype=np.int64),
+        ecn=np.where(syn & is_capable, headers.ECT0, 0),
         window=np.array([LARGEST_PACKET, min(windows.receiver << windows.scale, LARGEST_PACKET), LARGEST_PACKET]),
         payload=np.zeros(3, dtype=np.int64),
         stamped=np.full(3, headers.has_stamps(flow.stack)),
@@ -159,7 +179,7 @@ def _handshake(form: Spec, index: int, start_s: float, *, ecn: tuple[int, int, i
         syn_options=syn,
         scale=np.where(answer, windows.scale, 0),
         mss=np.where(syn, flow.stack.payload_bytes + headers.STAMPS_BYTES * headers.has_stamps(flow.stack), 0),
-        accecn=np.where(first_octets, np.array([1, 0, 1]), -1),
+        accecn=np.where(first_octets, np.array(_NO_OCTETS), -1),
     )
 
 
@@ -282,6 +302,8 @@ def _packets(table: pl.DataFrame, flows: Sequence[FlowSpec], parts: _Parts, coun
     bits += headers.CWR * (table["cwr"].to_numpy() & (~ack | counts)) + headers.AE * table["ae"].to_numpy()
     bits = np.where(counts & ~ack, headers.ACK + _NO_MARKS, bits)
     accecn = np.stack([table[name].cast(int).fill_null(-1).to_numpy() for name in ("ee0b", "eceb", "ee1b")], axis=1)
+    with_option = np.array([has_option_in_segments(f.stack) for f in flows])[flow]
+    accecn = np.where((counts & ~ack & with_option)[:, None], np.array(_NO_OCTETS), accecn)
     spans = [headers.Windows.of(f.stack) for f in flows]
     from_receiver = np.array([w.receiver for w in spans])[flow]
     return Packets(

@@ -283,7 +283,8 @@ class StackSpec(Form, frozen=True, kw_only=True):
         accurate_ecn: Accurate feedback of marks (RFC 9768) in place of an echo, which a handshake negotiates: each ACK
             has the number of marked packets modulo 8 in its TCP header (ACE). It is for flows with ECN of any form.
         accurate_ecn_option: The receiver's ACKs have the AccECN option (RFC 9768 section 3.2.3), with the numbers of
-            bytes that arrived with each codepoint, whenever one has grown.
+            bytes that arrived with each codepoint, whenever one has grown. Linux hosts send it with each packet, so
+            ``header_bytes`` includes it.
         acks_counted: Number of ACKs as which the sender counts each packet that acknowledges new data (RFC 5681 without
             RFC 3465); 0: the sender counts the acknowledged segments. A receiver that divides an ACK into several sends
             them as one packet of their total size.

@@ -9,6 +9,11 @@ from elephan.scenario.form import FlowSpec, LinkSpec, QueueSpec, Spec, StackSpec
 T = TypeVar("T")
 
 
+def has_option_in_segments(stack: StackSpec) -> bool:
+    """True if data segments have the AccECN option: a Linux host sends it with every packet, others only with ACKs."""
+    return stack.host == "linux" and stack.accurate_ecn_option and stack.receiver_ecn == "accurate"
+
+
 def wire_bytes(stack: StackSpec) -> int:
     """Size of a full data packet on the wire, bytes."""
     return stack.payload_bytes + stack.header_bytes

@@ -23,6 +23,7 @@ from elephan.scenario.fields import (
     parse_rules,
     parsed,
 )
+from elephan.scenario.lookups import has_option_in_segments
 from elephan.scenario.stacks import DETECTIONS, HOST_RULES, HOSTS, RECEIVERS_ECN, RECOVERIES, STACKS, Stack
 from elephan.scenario.table import Table
 from elephan.scenario.units import Amount
@@ -30,6 +31,9 @@ from elephan.scenario.words import listed
 
 MOST_WINDOW = 2**28
 """Largest window of a stack, segments: RFC 7323 allows 2^30 bytes."""
+
+ACCECN_OPTION_BYTES = 12
+"""Size of the AccECN option with all three fields, padded (RFC 9768 section 3.2.3)."""
 
 _MOST_OCTETS = 65_535
 
@@ -178,6 +182,11 @@ class StackSpec(Table):
             value = getattr(self, ours)
             if value is not None:
                 chosen[theirs] = None if value == units.UNLIMITED else value
+        option = _option_bytes(Stack(**chosen)) - _option_bytes(start)
+        if self.header is None:
+            chosen["header_bytes"] += option
+        if self.payload is None:
+            chosen["payload_bytes"] = max(1, chosen["payload_bytes"] - option)
         payload_bytes = chosen["payload_bytes"]
         if payload_bytes < 1:
             raise ScenarioError("'0 B' is too small; a segment carries at least 1 byte", path="payload")
@@ -187,6 +196,12 @@ class StackSpec(Table):
         stack = Stack(**chosen)
         _check_stack(stack)
         return stack
+
+
+def _option_bytes(stack: Stack) -> int:
+    """Size of the AccECN option in a data segment, bytes. Segments keep their size on the wire, so they have less
+    payload."""
+    return ACCECN_OPTION_BYTES if has_option_in_segments(stack) else 0
 
 
 STACK_FIELDS = {"ack_size": "ack_bytes"} | {
@@ -212,6 +227,8 @@ def whole_segments(amount: Amount, payload_bytes: int, field: str) -> int:
     return count
 
 
+_LEAST_LINUX_HEADER = 52
+"""Headers of IP and TCP with timestamps, bytes."""
 _LEAST_SEND_BUFFER = 4608
 """Smallest send buffer of Linux, SOCK_MIN_SNDBUF."""
 
@@ -230,6 +247,13 @@ def _check_stack(stack: Stack) -> None:
                 f"'{units.format_size(getattr(stack, field))}' is too large; a packet has at most {_MOST_OCTETS} B",
                 path=written,
             )
+    bare_bytes = stack.header_bytes - _option_bytes(stack)
+    if bare_bytes != stack.header_bytes and bare_bytes < _LEAST_LINUX_HEADER:
+        raise ScenarioError(
+            f"'{units.format_size(stack.header_bytes)}' is too small; a Linux host sends the option of "
+            f"accurate_ecn_option with each segment, so its headers have {_LEAST_LINUX_HEADER + ACCECN_OPTION_BYTES} B",
+            path="header",
+        )
     if stack.without and stack.host != "linux":
         raise ScenarioError("a plain host has none of these rules; leave it out", path="without")
     if stack.wire_bytes > 2**16:

@@ -6,8 +6,9 @@
 //! RTT. Between two bins the older window is interpolated backwards; the forward step in the text of revision 09 is a
 //! mistake that its authors have acknowledged. Totals are real numbers, so no bin is scaled. Bins that are older than a
 //! window, after a pause, are discarded, which revision 09 makes optional. At the exit revision 06 takes back what was
-//! delivered in the last two initial RTTs; revision 09 drains the queue instead, to below the windows of congestion
-//! avoidance, and here the window is kept, as Firefox does.
+//! delivered in the last two initial RTTs. Revision 09 drains the queue instead, towards what was delivered in the last
+//! initial RTT (section 3.2), which is below the windows of CUBIC's congestion avoidance; here the window is kept, as
+//! Firefox does.
 
 use crate::ack::Ack;
 

@@ -2,7 +2,10 @@
 //!
 //! A handshake negotiates this feedback ([`super::negotiation`]); without a handshake it is there from the start. Bytes are
 //! counted in the AccECN option ([`super::octets`]), by which a sender can tell if the counter has wrapped.
+//!
+//! Linux hosts have the rules of Linux 7.2 (`tcp_ecn_received_counters`, `__tcp_accecn_process`).
 
+use super::negotiation::Codepoint;
 use super::octets::Marked;
 use crate::packet::flag;
 use crate::sidecar::AccEcnOption;
@@ -38,28 +41,39 @@ fn field(flags: u8) -> u32 {
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     count: u32,
-    /// Marked packets since the last ACK, and the mark of the last packet.
+    /// Marked packets since the last ACK, and the codepoint of the last packet.
     since: u32,
-    was_marked: bool,
-}
-
-impl Default for Counter {
-    fn default() -> Self {
-        Self { count: FIRST, since: 0, was_marked: false }
-    }
+    last: Codepoint,
+    is_linux: bool,
 }
 
 impl Counter {
+    /// The counter of a host.
+    pub fn new(is_linux: bool) -> Self {
+        Self { count: FIRST, since: 0, last: Codepoint::NotEct, is_linux }
+    }
+
     /// True if a packet's ACK must not wait: it is marked after one that is not, or it is the second mark since the last
-    /// ACK. Between two ACKs the field cannot wrap thus, and the sender sees at once when marks begin.
+    /// ACK. Between two ACKs the field cannot wrap thus, and the sender sees at once when marks begin. Linux
+    /// acknowledges each change of the codepoint at once, so the sender also sees when marks end.
     #[must_use]
-    pub fn is_urgent(&self, is_marked: bool) -> bool {
-        is_marked && (!self.was_marked || self.since + 1 >= MOST_WAITING)
+    pub fn is_urgent(&self, codepoint: Codepoint) -> bool {
+        if self.is_linux {
+            return codepoint != self.last;
+        }
+        codepoint == Codepoint::Ce && (self.last != Codepoint::Ce || self.since + 1 >= MOST_WAITING)
+    }
+
+    /// True if of a packet and the last one only one is marked.
+    #[must_use]
+    pub fn changes_mark(&self, codepoint: Codepoint) -> bool {
+        (codepoint == Codepoint::Ce) != (self.last == Codepoint::Ce)
     }
 
     /// Takes a packet.
-    pub fn note(&mut self, is_marked: bool) {
-        self.was_marked = is_marked;
+    pub fn note(&mut self, codepoint: Codepoint) {
+        let is_marked = codepoint == Codepoint::Ce;
+        self.last = codepoint;
         self.count = self.count.wrapping_add(is_marked.into());
         self.since += u32::from(is_marked);
     }
@@ -86,8 +100,8 @@ pub struct Seen {
 
 impl Seen {
     /// The counter of a sender whose full segments have `segment` bytes of payload.
-    pub fn new(segment: u32) -> Self {
-        Self { count: FIRST, owed: 0, delivered: 0, bytes: Marked::default(), segment }
+    pub fn new(segment: u32, is_linux: bool) -> Self {
+        Self { count: FIRST, owed: 0, delivered: 0, bytes: Marked::new(is_linux), segment }
     }
 
     /// Takes an ACK with these flags, and an option if it has one, that delivers segments. Returns how many of these count as
@@ -97,10 +111,12 @@ impl Seen {
     /// that fits the field (section 3.2.2.5.2, appendix A.2.1), unless ACKs are usually that large, or the option says
     /// otherwise.
     pub fn on_ack(&mut self, flags: u8, delivered: u32, option: Option<&AccEcnOption>) -> u32 {
-        let bytes = option.map(|option| self.bytes.read(option));
+        let bytes = self.bytes.read(option, delivered * self.segment);
         let least = field(flags).wrapping_sub(self.count) % VALUES;
         let mean = delivered << PRECISION;
-        self.delivered = if self.delivered == 0 {
+        self.delivered = if delivered == 0 {
+            self.delivered
+        } else if self.delivered == 0 {
             mean
         } else {
             ((u64::from(self.delivered) * ((1 << WEIGHT) - 1) + u64::from(mean)) >> WEIGHT) as u32
@@ -157,35 +173,42 @@ mod tests {
 
     #[test]
     fn a_sender_counts_what_its_receiver_counts() {
-        let (mut counter, mut seen) = (Counter::default(), Seen::new(MSS));
+        let (mut counter, mut seen) = (Counter::new(false), Seen::new(MSS, false));
         let (mut sent, mut marked) = (0, 0);
         for packet in 0..10_000_u32 {
             let mark = packet.wrapping_mul(2_654_435_761) >> 16 & 3 == 0;
             sent += u32::from(mark);
-            counter.note(mark);
+            counter.note(if mark { Codepoint::Ce } else { Codepoint::Ect0 });
             if packet % 2 == 1 {
                 marked += seen.on_ack(counter.write(), 2, None);
             }
         }
         assert_eq!(sent, marked);
-        assert_eq!(Counter::default().write(), flags(5), "no mark");
+        assert_eq!(Counter::new(false).write(), flags(5), "no mark");
+    }
+
+    /// For each of six packets, true if its ACK must not wait.
+    fn urgent(mut counter: Counter) -> Vec<bool> {
+        let packets = [false, true, true, true, false, true].map(|is| if is { Codepoint::Ce } else { Codepoint::Ect0 });
+        let take = |codepoint| {
+            let is_urgent = counter.is_urgent(codepoint);
+            counter.note(codepoint);
+            if is_urgent {
+                counter.write();
+            }
+            is_urgent
+        };
+        packets.into_iter().map(take).collect()
     }
 
     #[test]
     fn the_first_mark_and_every_second_one_is_acknowledged_at_once() {
-        let mut counter = Counter::default();
-        let urgent: Vec<bool> = [false, true, true, true, false, true]
-            .into_iter()
-            .map(|mark| {
-                let urgent = counter.is_urgent(mark);
-                counter.note(mark);
-                if urgent {
-                    counter.write();
-                }
-                urgent
-            })
-            .collect();
-        assert_eq!(urgent, [false, true, false, true, false, true]);
+        assert_eq!(urgent(Counter::new(false)), [false, true, false, true, false, true]);
+    }
+
+    #[test]
+    fn linux_acknowledges_each_change_of_the_codepoint_at_once() {
+        assert_eq!(urgent(Counter::new(true)), [true, true, false, false, true, true]);
     }
 
     #[test]
@@ -194,7 +217,7 @@ mod tests {
         for (delivered, difference, marked) in
             [(2, 1, 1), (7, 7, 7), (8, 0, 8), (9, 1, 9), (10, 2, 10), (11, 2, 10), (16, 7, 15)]
         {
-            let mut seen = Seen { delivered: 2 << PRECISION, ..Seen::new(MSS) };
+            let mut seen = Seen { delivered: 2 << PRECISION, ..Seen::new(MSS, false) };
             assert_eq!(seen.on_ack(flags(FIRST + difference), delivered, None), marked, "{delivered} segments");
             assert_eq!(seen.on_ack(flags(FIRST + difference), 1, None), 0, "the counter has caught up");
         }
@@ -202,13 +225,13 @@ mod tests {
 
     #[test]
     fn large_acks_are_taken_as_they_are_where_they_are_usual() {
-        let mut seen = Seen::new(MSS);
+        let mut seen = Seen::new(MSS, false);
         assert_eq!(seen.on_ack(flags(FIRST + 2), 20, None), 2);
     }
 
     #[test]
     fn marks_of_packets_that_arrived_twice_are_told_with_later_segments() {
-        let mut seen = Seen::new(MSS);
+        let mut seen = Seen::new(MSS, false);
         assert_eq!(seen.on_ack(flags(FIRST + 3), 2, None), 2);
         assert_eq!(seen.on_ack(flags(FIRST + 3), 2, None), 1);
         assert_eq!(seen.on_ack(flags(FIRST + 3), 2, None), 0);
@@ -216,8 +239,8 @@ mod tests {
 
     /// Marked segments of an ACK whose field has risen by `least`, with `bytes` in the option.
     fn by_option(least: u32, delivered: u32, bytes: u32) -> u32 {
-        let option = AccEcnOption { fields: [0, bytes, 0], count: 2, is_order_1: false };
-        Seen::new(MSS).on_ack(flags(FIRST + least), delivered, Some(&option))
+        let option = AccEcnOption { fields: [1, bytes, 1], count: 2, is_order_1: false };
+        Seen::new(MSS, false).on_ack(flags(FIRST + least), delivered, Some(&option))
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! them, the option ends behind the last one that has grown, and of three SACK blocks the third gives way.
 //!
 //! Data segments have no option: they acknowledge no data, so none of its counters would ever grow.
+//!
+//! A Linux host sends the option with every packet that has room for it (Linux 7.2, `net.ipv4.tcp_ecn_option = 2`), data segments
+//! included, with all three fields and EE1B first (`tcp_options_fit_accecn`).
 
 use super::negotiation::Codepoint;
 use crate::sidecar::AccEcnOption;
@@ -36,13 +39,15 @@ pub struct Octets {
     /// Bytes of a segment that are not payload, and bytes of an ACK's header for this option and for SACK.
     header: u16,
     room: u16,
+    is_linux: bool,
 }
 
 impl Octets {
     /// The counters of a connection whose segments have `header_bytes` of headers.
-    pub fn new(header_bytes: u32) -> Self {
+    pub fn new(header_bytes: u32, is_linux: bool) -> Self {
         let stamps = if header_bytes >= HEADERS + u32::from(STAMPS) { STAMPS } else { 0 };
-        Self { counts: FIRST, used: [false; 3], grown: [false; 3], header: header_bytes as u16, room: ROOM - stamps }
+        let (header, room) = (header_bytes as u16, ROOM - stamps);
+        Self { counts: FIRST, used: [is_linux; 3], grown: [false; 3], header, room, is_linux }
     }
 
     /// Takes a segment of `bytes` that arrived with a codepoint.
@@ -73,28 +78,69 @@ impl Octets {
         };
         let counts = || (needed..=wanted).rev();
         let fitting = |blocks: u16| counts().find(|&count| fits(count, blocks)).map(|count| (count, blocks));
-        let found = fitting(blocks).or_else(|| fitting(blocks.min(KEPT_BLOCKS))).filter(|_| needed > 0);
+        let found = match needed {
+            0 if self.is_linux => fitting(blocks),
+            0 => None,
+            _ => fitting(blocks).or_else(|| fitting(blocks.min(KEPT_BLOCKS))),
+        };
         let Some((count, blocks)) = found else { return (AccEcnOption::default(), blocks) };
         self.grown = [false; 3];
         (AccEcnOption { fields: self.counts.map(|count| count % VALUES), count, is_order_1 }, blocks)
     }
 }
 
-/// Counter of a sender, s.ceb: the other two are of no use to it.
-#[derive(Clone, Copy, Debug, Default)]
+/// Counters of a sender: s.e0b, s.ceb and s.e1b. Linux uses all of them, and RFC 9768 the second.
+#[derive(Clone, Copy, Debug)]
 pub struct Marked {
-    count: u32,
+    counts: [u32; 3],
+    /// Counter that is assumed to grow without an option.
+    grows: Option<usize>,
+    is_linux: bool,
 }
 
 impl Marked {
-    /// Takes an option. Returns the number of bytes that arrived marked since the last (d.ceb, appendix A.1).
-    pub fn read(&mut self, option: &AccEcnOption) -> u32 {
-        if option.present().all(|place| place != CE) {
-            return 0;
+    pub fn new(is_linux: bool) -> Self {
+        Self { counts: FIRST, grows: None, is_linux }
+    }
+
+    /// Takes an ACK that delivers `delivered` bytes. Returns the number of bytes that arrived marked since the last option
+    /// (d.ceb, appendix A.1); `None` if it is not known.
+    pub fn read(&mut self, option: Option<&AccEcnOption>, delivered: u32) -> Option<u32> {
+        let before = self.counts[CE];
+        let is_known = match option {
+            Some(option) => self.take(option),
+            None => self.take_none(delivered),
+        };
+        is_known.then(|| self.counts[CE].wrapping_sub(before))
+    }
+
+    /// Takes an option. Linux does not trust it at first, nor if two counters have grown beside the assumed one
+    /// (`tcp_accecn_process_option`).
+    fn take(&mut self, option: &AccEcnOption) -> bool {
+        let (assumed, mut changed) = (self.grows, [None; 2]);
+        for place in option.present() {
+            let more = option.fields[place].wrapping_sub(self.counts[place]) % VALUES;
+            self.counts[place] = self.counts[place].wrapping_add(more);
+            if more > 0 && assumed != Some(place) {
+                changed = [Some(place), changed[0]];
+            }
         }
-        let more = option.fields[CE].wrapping_sub(self.count) % VALUES;
-        self.count = self.count.wrapping_add(more);
-        more
+        let (grows, is_known) = match changed {
+            [None, _] => (assumed, assumed.is_some()),
+            [place, None] => (place, assumed.is_some()),
+            _ => (None, false),
+        };
+        self.grows = grows;
+        is_known || !self.is_linux
+    }
+
+    /// Takes an ACK without an option. Linux then takes the counter to have grown that grew with the last ones.
+    fn take_none(&mut self, delivered: u32) -> bool {
+        let grows = self.grows.filter(|_| self.is_linux);
+        if let Some(place) = grows {
+            self.counts[place] = self.counts[place].wrapping_add(delivered);
+        }
+        grows.is_some()
     }
 }
 
@@ -106,7 +152,7 @@ mod tests {
     const FULL: u64 = 1500;
 
     fn octets() -> Octets {
-        Octets::new(52)
+        Octets::new(52, false)
     }
 
     /// Places of the fields of the option after segments with these codepoints.
@@ -162,9 +208,41 @@ mod tests {
 
     #[test]
     fn the_example_of_appendix_a_1() {
-        let mut marked = Marked { count: 33_554_433 };
-        let option = AccEcnOption { fields: [0, 1461, 0], count: 2, is_order_1: false };
-        assert_eq!((marked.read(&option), marked.count), (1460, 33_555_893));
-        assert_eq!(marked.read(&AccEcnOption { count: 1, ..option }), 0, "without the field");
+        let mut marked = Marked { counts: [1, 33_554_433, 1], ..Marked::new(false) };
+        let option = AccEcnOption { fields: [1, 1461, 1], count: 2, is_order_1: false };
+        assert_eq!((marked.read(Some(&option), 0), marked.counts[CE]), (Some(1460), 33_555_893));
+        assert_eq!(marked.read(Some(&AccEcnOption { count: 1, ..option }), 0), Some(0), "without the field");
+        assert_eq!(marked.read(None, 1460), None);
+    }
+
+    #[test]
+    fn linux_sends_three_fields_wherever_they_fit() {
+        let mut octets = Octets::new(64, true);
+        let fields = |(option, blocks): (AccEcnOption, u16)| (option.present().collect::<Vec<_>>(), blocks);
+        assert_eq!(fields(octets.write(0)), (vec![2, 1, 0], 0), "also if nothing has grown");
+        octets.note(Ect0, FULL);
+        assert_eq!(fields(octets.write(1)), (vec![2, 1, 0], 1));
+        octets.note(Ect0, FULL);
+        assert_eq!(fields(octets.write(2)), (vec![], 2), "EE0B is the last field, and has grown");
+        octets.note(Ce, FULL);
+        assert_eq!(fields(octets.write(3)), (vec![], 3));
+        octets.write(0);
+        octets.note(Ce, FULL);
+        assert_eq!(fields(octets.write(3)), (vec![2, 1], 2));
+        assert_eq!(octets.write(0).0.fields, [2873, 2872, 1]);
+    }
+
+    #[test]
+    fn linux_trusts_an_option_once_it_knows_which_counter_grows() {
+        let option = |fields| AccEcnOption { fields, count: 3, is_order_1: true };
+        let mut marked = Marked::new(true);
+        assert_eq!(marked.read(None, 1440), None);
+        assert_eq!(marked.read(Some(&option([1441, 0, 1])), 1440), None, "nothing was known before");
+        assert_eq!(marked.read(Some(&option([1441, 1440, 1])), 1440), Some(1440));
+        assert_eq!(marked.read(None, 2880), Some(2880), "marks go on");
+        assert_eq!(marked.read(Some(&option([2881, 4320, 1])), 1440), Some(0));
+        assert_eq!(marked.read(None, 1440), Some(0), "marks have ended");
+        assert_eq!(marked.read(Some(&option([4321, 5760, 1441])), 2880), None, "two others have grown");
+        assert_eq!(marked.read(None, 1440), None);
     }
 }

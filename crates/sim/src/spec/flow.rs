@@ -180,10 +180,11 @@ impl FlowSpec {
         };
         self.stack.handshake.then(|| {
             let bytes = u64::from(self.stack.syn_bytes());
+            let answer = bytes + u64::from(self.stack.segment_option_bytes());
             let (there, back) = (&self.path, &self.reverse_path);
             let mut now = at;
             let times =
-                [(there, bytes), (back, bytes), (there, self.stack.header_bytes.into())].map(|(path, bytes)| {
+                [(there, bytes), (back, answer), (there, self.stack.header_bytes.into())].map(|(path, bytes)| {
                     now = self.stack.on_clock(now.later(cross(path, bytes)));
                     now
                 });
@@ -216,7 +217,7 @@ impl FlowSpec {
         // A part of a segment has at least one byte.
         let StackSpec { ack_bytes, payload_bytes, header_bytes, .. } = *self.stack;
         let part = if self.sends_parts() { header_bytes + 1 } else { u32::MAX };
-        let opening = if self.makes_handshake() { header_bytes } else { u32::MAX };
+        let opening = if self.makes_handshake() { self.stack.bare_header_bytes() } else { u32::MAX };
         ack_bytes.min(payload_bytes).min(part).min(opening).into()
     }
 }

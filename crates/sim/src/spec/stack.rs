@@ -213,7 +213,7 @@ pub struct StackSpec {
     #[serde(default)]
     pub accurate_ecn: bool,
     /// The receiver's ACKs have the AccECN option (RFC 9768 section 3.2.3), with the numbers of bytes that arrived with each
-    /// codepoint, whenever one has grown.
+    /// codepoint, whenever one has grown. Linux hosts send it with each packet, so `header_bytes` includes it.
     #[serde(default)]
     pub accurate_ecn_option: bool,
     /// Support of the receiving host for a SYN that asks for accurate feedback.
@@ -313,10 +313,23 @@ impl StackSpec {
         self.is_linux() || self.detection == Detection::Rack || self.tso
     }
 
-    /// Size of a SYN and of a SYN-ACK, bytes.
+    /// Size of a SYN, and of a SYN-ACK without the AccECN option, bytes.
     #[must_use]
     pub fn syn_bytes(&self) -> u32 {
-        self.header_bytes + SYN_OPTION_BYTES
+        self.bare_header_bytes() + SYN_OPTION_BYTES
+    }
+
+    /// Size of a segment's header without the AccECN option, bytes.
+    #[must_use]
+    pub fn bare_header_bytes(&self) -> u32 {
+        self.header_bytes - self.segment_option_bytes()
+    }
+
+    /// Size of the AccECN option of a data segment, bytes: Linux hosts send the option with each packet
+    /// (`net.ipv4.tcp_ecn_option = 2`), others only with ACKs.
+    #[must_use]
+    pub fn segment_option_bytes(&self) -> u32 {
+        if self.is_linux() && self.receiver_ecn == ReceiverEcn::Accurate { self.option_bytes() } else { 0 }
     }
 
     /// Largest size of an AccECN option with its padding, bytes; 0 without it.

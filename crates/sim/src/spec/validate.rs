@@ -14,6 +14,8 @@ use super::{FORMAT, Spec, SpecError, udt};
 const MOST_CHANGES: u64 = 10_000_000;
 /// Longest mean duration of a state of a link, ps.
 const MOST_STATE_PS: u64 = 1 << 62;
+/// Headers of IP and TCP with timestamps and the AccECN option, bytes.
+const LINUX_HEADER_WITH_OPTION_BYTES: u32 = 64;
 
 impl Spec {
     /// Rejects values without a physical meaning.
@@ -307,6 +309,11 @@ fn validate_stack(place: &str, stack: &StackSpec) -> Result<(), SpecError> {
     check(!stack.fast_open || stack.handshake, "stack.fast_open", "needs a handshake; write handshake = true")?;
     let is_accurate = "needs accurate feedback; write accurate_ecn = true";
     check(!stack.accurate_ecn_option || stack.accurate_ecn, "stack.accurate_ecn_option", is_accurate)?;
+    check(
+        stack.segment_option_bytes() == 0 || stack.header_bytes >= LINUX_HEADER_WITH_OPTION_BYTES,
+        "stack.header_bytes",
+        "must be at least 64, since the AccECN option is in each segment of a Linux host",
+    )?;
     let has_receiver = stack.receiver_ecn != ReceiverEcn::Accurate;
     check(!has_receiver || stack.accurate_ecn, "stack.receiver_ecn", is_accurate)?;
     check(!has_receiver || stack.handshake, "stack.receiver_ecn", "needs a handshake; write handshake = true")?;

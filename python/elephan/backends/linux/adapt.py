@@ -295,7 +295,7 @@ def set_hz(tree: Path, hz: int) -> None:
         BuildError: the source does not state HZ in this way.
     """
     if not Change("arch/um/Kconfig", r"(config HZ\n\s+int\n\s+default )\d+", rf"\g<1>{hz}").applies(tree):
-        raise BuildError("arch/um/Kconfig does not state HZ as Linux 6.1 to 6.12 do")
+        raise BuildError("arch/um/Kconfig does not state HZ as Linux 6.1 to 7.2 do")
 
 
 def set_clock(tree: Path) -> None:
@@ -318,7 +318,7 @@ def set_clock(tree: Path) -> None:
     """
     for change in _CLOCK:
         if not change.applies(tree):
-            raise BuildError(f"{change.path} does not have the clock of Linux 6.1 to 6.12")
+            raise BuildError(f"{change.path} does not have the clock of Linux 6.1 to 7.2")
 
 
 def set_draws(tree: Path) -> None:
@@ -332,7 +332,7 @@ def set_draws(tree: Path) -> None:
     """
     for change in _RANDOM:
         if not change.applies(tree):
-            raise BuildError(f"{change.path} does not draw random numbers as Linux 6.1 to 6.12 do")
+            raise BuildError(f"{change.path} does not draw random numbers as Linux 6.1 to 7.2 do")
 
 
 def set_netem(tree: Path) -> None:
@@ -347,7 +347,7 @@ def set_netem(tree: Path) -> None:
     """
     for change in _NETEM:
         if not change.applies(tree):
-            raise BuildError(f"{change.path} does not have the netem of Linux 6.1 to 6.12")
+            raise BuildError(f"{change.path} does not have the netem of Linux 6.1 to 7.2")
 
 
 def set_registers(tree: Path) -> None:
@@ -366,4 +366,4 @@ def set_registers(tree: Path) -> None:
         return
     for change in _REGISTERS:
         if not change.applies(tree):
-            raise BuildError(f"{change.path} does not set registers as Linux 6.1 to 6.12 do")
+            raise BuildError(f"{change.path} does not set registers as Linux 6.1 to 7.2 do")

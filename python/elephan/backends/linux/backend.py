@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from elephan.backends.base import Backend, Cancelled, Progress, RawResult, refuse_other_transports
-from elephan.backends.linux import changes, guest, kernels, twins
+from elephan.backends.linux import accurate, changes, guest, kernels, twins
 from elephan.backends.linux.buffers import READ_BYTES
 from elephan.backends.linux.changes import Patch
 from elephan.backends.linux.kernels import Kernel
@@ -22,10 +22,13 @@ from elephan.backends.linux.tables import Looks, beside, looks, tables
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import engine
 from elephan.scenario.errors import one_line
+from elephan.scenario.stacks import LINUX
 from elephan.version import __version__
 
 _DIGEST_DIGITS = 12
-_RULES = ("buffers", "changes", "guest", "modules", "plan", "programs", "qlogs", "queues", "tables", "twins")
+_RULES = (
+    "accurate", "buffers", "changes", "guest", "modules", "plan", "programs", "qlogs", "queues", "tables", "twins",
+)  # fmt: skip
 """Modules of this folder whose code decides results."""
 
 
@@ -72,6 +75,7 @@ class LinuxBackend(Backend):
         base = _kernel_for(one)
         plan = Plan.of(one, base.hz)
         _require_outside(plan, base)
+        accurate.require(plan.form, on_linux(plan.form), base)
         self._changed(base, plan)
 
     def _changed(self, base: Kernel, plan: Plan) -> Kernel:
@@ -97,6 +101,7 @@ class LinuxBackend(Backend):
         base = _kernel_for(scenario)
         plan = Plan.of(scenario, base.hz, seed)
         _require_outside(plan, base)
+        accurate.require(plan.form, on_linux(plan.form), base)
         return plan, self._changed(base, plan)
 
     def varies(self, scenario: Scenario) -> bool:
@@ -123,6 +128,7 @@ class LinuxBackend(Backend):
         kernel = _kernel_for(one)
         plan = Plan.of(one, kernel.hz, seed)
         _require_outside(plan, kernel)
+        accurate.require(plan.form, on_linux(plan.form), kernel)
         if captures is not None and not plan.outside:
             raise ScenarioError(
                 "the path of this run is netem in the guest, which captures nothing; give a flow backend = 'linux', "
@@ -256,8 +262,10 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
     complaints = log.result.get("warnings", [])
     warnings = [_complaint(plan, kernel, complaints)] if complaints else []
     for spec, words in zip((plan.form.flows[i] for i in plan.real), seen.flows[-1], strict=True):
-        if words[15] not in (0, spec.stack.payload_bytes):
-            warnings.append(f"{spec.name}: its segments had {words[15]} B of data and not {spec.stack.payload_bytes} B")
+        # Linux's segment size has room for the AccECN option (tcp_current_mss).
+        stated = spec.stack.payload_bytes + spec.stack.header_bytes - LINUX.header_bytes
+        if words[15] not in (0, stated):
+            warnings.append(f"{spec.name}: its segments had {words[15]} B of data and not {stated} B")
     return {
         "conservation": None,
         "links": [],
@@ -277,6 +285,7 @@ def _summary(plan: Plan, kernel: Kernel, log: guest.Log, seen: Looks) -> dict[st
             "kernel_warnings": complaints,
             "arguments": plan.arguments,
             "sysctls": plan.document["sysctls"],
+            "host_sysctls": plan.document["host_sysctls"],
             "read_bytes": READ_BYTES,
             "look_period_s": plan.document["look_ns"] * 1e-9,
             "memory_bytes": plan.memory_bytes,

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from elephan.scenario import catalog
 from elephan.scenario.document import write
-from elephan.scenario.form import FlowSpec, Spec
+from elephan.scenario.form import FlowSpec, Spec, StackSpec
+from elephan.scenario.stacks import LINUX
 
 READ_BYTES = 64 << 10
 """Low-water mark of receivers, bytes: a receiver reads when this amount has arrived."""
@@ -60,16 +61,19 @@ class Buffers:
         if flow.stack.reads_at_once:
             stated = flow.stack.receive_window
             return 0 if stated is None else -(-stated * (flow.stack.payload_bytes + _VETH_OVERHEAD_BYTES) // 2)
-        wanted = max(
-            int((2 * bound_bytes + READ_BYTES) / _learned(flow)), self.first_window(i) * flow.stack.payload_bytes
-        )
+        first_bytes = self.first_window(i) * _mss_bytes(flow.stack)
+        wanted = max(int((2 * bound_bytes + READ_BYTES) / _learned(flow)), first_bytes)
         return min(BUFFER_MAX_BYTES, wanted + _BUFFER_MIN_BYTES)
 
     def window_bound_bytes(self, i: int) -> int:
         """Upper bound of the receive window, bytes: the bound in the flow's stack, or the first window plus its
         growth."""
         stack = self._form.flows[i].stack
-        return (self._windows[i][1] if stack.receive_window is None else stack.receive_window) * stack.payload_bytes
+        if stack.receive_window is None:
+            first, last = self._windows[i]
+            # Half of the segments add twice the size with the AccECN option, the others without it (tcp_grow_window).
+            return first * _mss_bytes(stack) + (last - first) * (_mss_bytes(stack) + stack.payload_bytes) // 2
+        return stack.receive_window * stack.payload_bytes
 
     def first_window(self, i: int) -> int:
         """First receive window, segments: the final receive window minus the growth that ``quick_acks`` allows."""
@@ -79,6 +83,11 @@ class Buffers:
         """First receive window for the receiver's route; ``None`` if Linux chooses it, for a program that reads at
         once."""
         return None if self._form.flows[i].stack.reads_at_once else self.first_window(i)
+
+
+def _mss_bytes(stack: StackSpec) -> int:
+    """Segment size in whose multiples Linux counts its first window, bytes (advmss), with the AccECN option."""
+    return stack.payload_bytes + stack.header_bytes - LINUX.header_bytes
 
 
 def _learned(flow: FlowSpec) -> float:

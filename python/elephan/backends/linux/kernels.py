@@ -94,6 +94,10 @@ class Kernel:
             return "it does not start on processors with AMX"
         return ""
 
+    def has(self, path: str) -> bool:
+        """True if the compiled tree has a file."""
+        return (self.tree / path).is_file()
+
     def _has_line(self, path: str, text: str) -> bool:
         """True if a line of a file of the compiled tree ends with this text."""
         try:

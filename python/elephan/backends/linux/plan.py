@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from elephan.backends.base import unknown_fields
-from elephan.backends.linux import programs, queues, twins
+from elephan.backends.linux import accurate, programs, queues, twins
 from elephan.backends.linux.buffers import BUFFER_MAX_BYTES, LEAST_QUICK_ACKS, READ_BYTES, Buffers
 from elephan.backends.linux.modules import is_linux_own, module_of, parameters_of
 from elephan.backends.linux.queues import UNLIMITED_PACKETS
@@ -36,6 +36,10 @@ _CAN_DIFFER = (
     "quick_acks",
     "pacing",
     "ecn",
+    "accurate_ecn",
+    "accurate_ecn_option",
+    "receiver_ecn",
+    "header_bytes",
     "hz",
     "reads_at_once",
 )
@@ -180,6 +184,7 @@ class Plan:
         ends = {i: addresses(i) for i in own_programs}
         graph, watched, outside = _path(form, buffers, real, ends, STATED if stated else "")
         document = _document(form, buffers, hosted, real, hz, modules, graph)
+        document["host_sysctls"] = accurate.settings(form, hosted)
         if own_programs:
             document |= dict(
                 zip(("programs", "addresses", "folders"), programs.planned(scenario, form, ends), strict=True)

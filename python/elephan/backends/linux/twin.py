@@ -109,7 +109,10 @@ def _flow(flow: FlowSpec, table: Mapping[str, Any], where: str) -> tuple[_Table,
 
 
 def _stack(flow: FlowSpec) -> _Table:
-    return stack_table(flow.stack) | ({"ecn": True} if flow.stack.ecn else {})
+    """The stack of a twin's flow, with its form of ECN."""
+    given = {name: getattr(flow.stack, name) for name in ("ecn", "accurate_ecn", "accurate_ecn_option")}
+    table = stack_table(flow.stack) | {name: True for name, value in given.items() if value}
+    return table | ({"receiver_ecn": flow.stack.receiver_ecn} if flow.stack.receiver_ecn != "accurate" else {})
 
 
 def _unsettable(flow: FlowSpec, wanted: Mapping[str, Parameter], defaults: Mapping[str, Parameter]) -> Iterator[str]:

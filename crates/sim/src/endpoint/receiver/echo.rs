@@ -37,6 +37,8 @@ pub(super) struct Echo {
     /// The latch of RFC 3168, or the mark of the last segment.
     marked: bool,
     counter: Counter,
+    /// True if the segment that arrives now is counted.
+    is_counted: bool,
     /// Bytes of each codepoint, if ACKs have them.
     octets: Option<Box<Octets>>,
     /// Signal that is echoed if a handshake leads to an echo in place of accurate feedback.
@@ -67,8 +69,9 @@ impl Echo {
             telling: flag::CE | if is_linux { flag::CWR } else { 0 },
             hides_marks: stack.hide_marks,
             marked: false,
-            counter: Counter::default(),
-            octets: has_octets.then(|| Box::new(Octets::new(stack.header_bytes))),
+            counter: Counter::new(is_linux),
+            is_counted: false,
+            octets: has_octets.then(|| Box::new(Octets::new(stack.header_bytes, is_linux))),
             classic,
             load: Load::Low,
             feedback: 0.0,
@@ -104,9 +107,15 @@ impl Echo {
         self.signal == Signal::Feedback
     }
 
-    /// True if a segment that had arrived before shows its mark; in Linux it shows none.
-    pub(super) fn notes_repeated(&self) -> bool {
-        !self.is_linux || matches!(self.signal, Signal::Feedback | Signal::Count)
+    /// True if a segment that had arrived before shows its mark. In Linux it shows none, unless it is counted and no ACK has
+    /// acknowledged further segments (`tcp_sequence`); `acknowledged` is the first that none did.
+    pub(super) fn notes_repeated(&self, segment: u32, acknowledged: u32) -> bool {
+        match self.signal {
+            _ if !self.is_linux => true,
+            Signal::Feedback => true,
+            Signal::Count => segment + 1 >= acknowledged,
+            _ => false,
+        }
     }
 
     /// True if the mark of a segment above a gap may release the ACK of earlier segments (`tcp_data_queue_ofo`).
@@ -144,6 +153,24 @@ impl Echo {
         self.is_of_marks() && self.shows_mark(packet) != self.marked
     }
 
+    /// Counts a segment if it releases the ACK of the segments before it, whose mark differs; returns true if it does. On
+    /// Linux, DCTCP does that with either feedback, and the ACK has the count with the segment's mark
+    /// (`dctcp_ece_ack_update`, `tcp_ecn_received_counters`).
+    #[inline]
+    pub(super) fn count_early(&mut self, packet: &Packet) -> bool {
+        let is_dctcps = self.is_linux && self.signal == Signal::Count && self.classic == Signal::Marks;
+        if is_dctcps && self.counter.changes_mark(self.shown(packet)) {
+            self.count(packet);
+            self.is_counted = true;
+        }
+        self.is_counted
+    }
+
+    /// The codepoint of a segment; a receiver that hides marks takes them for ECT(0).
+    fn shown(&self, packet: &Packet) -> Codepoint {
+        if packet.is_marked() && self.hides_marks { Codepoint::Ect0 } else { Codepoint::of(packet) }
+    }
+
     #[inline]
     fn shows_mark(&self, packet: &Packet) -> bool {
         packet.is_marked() && !self.hides_marks
@@ -154,7 +181,7 @@ impl Echo {
     #[inline]
     pub(super) fn is_urgent(&self, packet: &Packet) -> bool {
         if self.signal == Signal::Count {
-            return self.counter.is_urgent(self.shows_mark(packet));
+            return self.is_counted || self.counter.is_urgent(self.shown(packet));
         }
         self.is_linux && (packet.flags() & flag::CWR != 0 || self.changes_mark(packet))
     }
@@ -176,10 +203,13 @@ impl Echo {
     }
 
     fn count(&mut self, packet: &Packet) {
-        self.counter.note(self.shows_mark(packet));
+        if std::mem::take(&mut self.is_counted) {
+            return;
+        }
+        let codepoint = self.shown(packet);
+        self.counter.note(codepoint);
         if let Some(octets) = &mut self.octets {
-            let is_hidden = packet.is_marked() && self.hides_marks;
-            octets.note(if is_hidden { Codepoint::Ect0 } else { Codepoint::of(packet) }, packet.bytes());
+            octets.note(codepoint, packet.bytes());
         }
     }
 

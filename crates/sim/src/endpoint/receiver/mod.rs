@@ -409,7 +409,8 @@ impl Receiver {
         }
         let is_urgent = self.echo.is_urgent(packet);
         // The ACK that is released has the mark too (`tcp_data_queue_ofo`).
-        if (segment >= next || self.echo.notes_repeated()) && self.echo.note(packet, beside) {
+        let is_noted = segment >= next || self.echo.notes_repeated(segment, self.schedule.acknowledged(next));
+        if is_noted && self.echo.note(packet, beside) {
             self.schedule.quicken();
         }
         let may_wait = !is_urgent && !self.schedule.is_quick();
@@ -477,7 +478,8 @@ impl Receiver {
     fn settle_earlier(&mut self, packet: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         let segment = packet.segment();
         let counts = self.arrivals.is_next(segment) || (self.echo.settles_above() && segment > self.arrivals.next());
-        let is_due = self.schedule.is_delaying() && counts && self.echo.changes_mark(packet);
+        let may_be_due = self.schedule.is_delaying() && counts;
+        let is_due = may_be_due && (self.echo.changes_mark(packet) || self.echo.count_early(packet));
         is_due.then(|| self.acknowledge_at(packet.at, packet.at, beside))
     }
 

@@ -83,7 +83,7 @@ impl Sender {
         }
         let (told, was_marked) = self.marks.settle(packet);
         let option = if told.has_option { AccEcnOption::bytes(AccEcnOption::MOST) } else { 0 };
-        self.send_opening(Opening::Ack, self.stack.header_bytes + u32::from(option), (0, told), now, out);
+        self.send_opening(Opening::Ack, self.stack.bare_header_bytes() + u32::from(option), (0, told), now, out);
         self.rtt.on_handshake(self.opening.rtt(now, packet.stamp, self.rules, self.clock));
         let window = self.opening.window(packet.stamp, was_marked, &self.stack, self.rules);
         self.settle_first_data(packet.opens(), now);

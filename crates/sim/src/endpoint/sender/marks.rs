@@ -45,6 +45,7 @@ pub struct Marks {
     seen: Option<Seen>,
     /// Option of the ACK that arrives now.
     option: Option<AccEcnOption>,
+    is_linux: bool,
 }
 
 impl Marks {
@@ -59,8 +60,9 @@ impl Marks {
             Ecn::Endpoint => (Mode::Off, 0),
         };
         let counts = stack.accurate_ecn && mode != Mode::Off && needs.router.is_none();
-        let seen = counts.then(|| Seen::new(stack.payload_bytes));
-        Self { mode, data, answered: false, until: 0, seen, option: None }
+        let is_linux = stack.is_linux();
+        let seen = counts.then(|| Seen::new(stack.payload_bytes, is_linux));
+        Self { mode, data, answered: false, until: 0, seen, option: None, is_linux }
     }
 
     /// True if ACKs have the number of marks.
@@ -175,8 +177,10 @@ impl Marks {
         self.data
     }
 
-    /// Flags of a retransmission, which is not ECN-capable under classic ECN (RFC 3168 section 6.1.5).
+    /// Flags of a retransmission, which is not ECN-capable under classic ECN (RFC 3168 section 6.1.5). With accurate
+    /// feedback, all packets of a Linux host are (`tcp_ecn_send`).
     pub fn on_retransmission(&self) -> u8 {
-        flag::RETRANSMIT | if self.mode == Mode::Accurate { self.data } else { 0 }
+        let is_capable = self.mode == Mode::Accurate || (self.is_linux && self.counts());
+        flag::RETRANSMIT | if is_capable { self.data } else { 0 }
     }
 }
