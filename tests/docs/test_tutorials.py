@@ -51,6 +51,7 @@ def test_every_kind_of_user_has_a_tutorial() -> None:
         "teacher",
         "capture",
         "kernel",
+        "logs",
         "qlog",
     }
 
