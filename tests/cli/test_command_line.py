@@ -123,6 +123,7 @@ MISTAKES = [
     ["plot", "late.toml", "--on", "modl"],
     ["diff", "a", "b"],
     ["calibrate"],
+    ["new"],
     ["play", "extra"],
 ]
 

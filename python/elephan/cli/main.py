@@ -70,6 +70,12 @@ TASKS = {
 
 RENAMED = {"compare-habitats": "compare-backends"}
 """Verbs of earlier versions and their successors."""
+BEGINNING = ("new", "init", "create")
+"""Words with which other programs write a first file."""
+BEGUN = (
+    "'elephan demo' writes a scenario to begin with; an algorithm of your own is a class in a file, and a suite a "
+    "folder with suite.toml: 'Your own algorithm' and 'Evaluation' in the docs have both"
+)
 
 
 class LazyGroup(click.Group):
@@ -100,6 +106,8 @@ class LazyGroup(click.Group):
         if args and args[0] in RENAMED:
             raise click.UsageError(f"'{args[0]}' is now called '{RENAMED[args[0]]}'", ctx)
         if args and not args[0].startswith("-") and args[0] not in VERBS:
+            if args[0] in BEGINNING:
+                raise click.UsageError(f"'{args[0]}' is not a verb; {BEGUN}", ctx)
             owner = next((verb for verb, tasks in TASKS.items() if args[0] in tasks), None)
             meant = (
                 f"did you mean '{owner} {args[0]}'?"
