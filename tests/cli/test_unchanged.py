@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -201,3 +202,14 @@ def test_a_manifest_that_is_no_file_hangs_no_command(folder: Path, kind: str, mo
         )
         assert done.returncode == (1 if command.endswith(place.name) else 0), (command, done.stderr)
         assert "Traceback" not in done.stderr
+
+
+def test_a_list_of_runs_names_an_own_algorithm_briefly(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = (Path(__file__).resolve().parents[2] / "examples" / "my_reno.py").read_text()
+    for name in ("a.py", "b.py"):
+        (folder / name).write_text(f"# {name}\n{code}")
+    assert run_command(["sweep", "two.toml", "--grid", "flow[0].algorithm=./a.py:MyReno,./b.py:MyReno"]) == 0
+    capsys.readouterr()
+    assert run_command(["runs"]) == 0
+    found = re.findall(r"flow\[0\]\.algorithm=([ab]\.py:MyReno)@[0-9a-f]{8} ", capsys.readouterr().out)
+    assert sorted(found) == ["a.py:MyReno", "b.py:MyReno"]

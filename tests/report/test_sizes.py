@@ -23,6 +23,11 @@ MEASURE = """() => {
     return { fold: first("main details"), figure: first("figure, main table"), here: first("#living"),
              high: document.documentElement.scrollHeight, wide: document.documentElement.scrollWidth };
 }"""
+PAPER_PX = 703
+"""Width of the text on A4 with margins of 12 mm."""
+RIGHT = """() => Math.max(...[...document.querySelectorAll("main table, main canvas, main pre, main img")]
+    .filter((node) => node.offsetParent).map((node) => node.getBoundingClientRect().right))"""
+"""Right end of the widest thing that is shown."""
 PATH = ["--rate", "10 Mbit/s", "--rtt", "20 ms", "--buffer", "1 BDP"]
 KINDS = {
     "run": [["run", "one.toml"], ["show", "last", "--out", "out"]],
@@ -67,5 +72,8 @@ def test_a_report_is_short_and_begins_with_its_figure(
         page.emulate_media(media="print")
         assert page.locator("#living").is_hidden()
         assert width == 400 or page.evaluate("document.documentElement.scrollWidth") == width
+        page.set_viewport_size({"width": PAPER_PX, "height": 1000})
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate(RIGHT) <= PAPER_PX, "a browser prints all text smaller for what is wider than the paper"
         page.close()
     report.unlink()

@@ -499,6 +499,18 @@ function openCourse(course: LabsData): void {
 buildControls();
 buildButtons();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+// Paper is white, whatever the screen is.
+let theme: string | undefined;
+addEventListener("beforeprint", () => {
+  theme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+  redraw();
+});
+addEventListener("afterprint", () => {
+  if (theme === undefined) delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  redraw();
+});
 if (data.course) openCourse(data.course);
 else openPlayground();
 void start();

@@ -21,12 +21,13 @@ from elephan.runs import saved
 from elephan.runs.errors import RunError
 from elephan.runs.saved import MANIFEST
 from elephan.runs.store import Store
-from elephan.scenario import ScenarioError, reading
+from elephan.scenario import ScenarioError, own, reading
 from elephan.scenario.words import hint
 
 LAST = "last"
 """Name of the run that was saved last; ``last~1`` is the run that was saved before it."""
 
+_DIGEST_DIGITS = 8
 _LAST = re.compile(r"last(?:~(?P<before>\d{1,7}))?")
 
 
@@ -217,8 +218,15 @@ def settings(entries: Sequence[Entry]) -> dict[str, str]:
         fields = dict.fromkeys(field for row in rows.values() for field in row)
         varied = [field for field in fields if len({str(row.get(field)) for row in rows.values()}) > 1]
         for run_id, row in rows.items():
-            found[run_id] = ", ".join(f"{field}={row[field]}" for field in varied if field in row)
+            found[run_id] = ", ".join(f"{field}={_brief(row[field])}" for field in varied if field in row)
     return found
+
+
+def _brief(value: Any) -> Any:
+    """A value of a field; of a user's own algorithm, its name in tables and what tells its versions apart."""
+    if not isinstance(value, str) or not own.pinned(value):
+        return value
+    return f"{own.label(value)}@{own.digest(value)[:_DIGEST_DIGITS]}"
 
 
 def _time_of(ns: int) -> datetime:

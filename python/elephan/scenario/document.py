@@ -36,7 +36,7 @@ _ALWAYS: dict[type[Form], tuple[str, ...]] = {
     EventsSpec: ("from_ps", "to_ps"),
     ProgramSpec: ("environment", "ready", "server", "server_of"),
 }
-"""Fields that a document states even if they have their defaults, as it always did: hashes would change without them."""
+"""Fields that a document states even if they have their defaults, as it always did; hashes would change otherwise."""
 
 S = TypeVar("S", bound=Form)
 

@@ -73,7 +73,7 @@ def read_text(path: Path, limit_bytes: int) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         if content[:4] in _CAPTURES:
-            raise ScenarioError("a packet capture (pcap) and not a text file") from None
+            raise ScenarioError("a packet capture (pcap) and not a text file; 'elephan explain' reads it") from None
         line = content.count(b"\n", 0, error.start) + 1
         raise ScenarioError(
             f"not text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}; save it as UTF-8"

@@ -34,9 +34,10 @@ data("figures-data").then((found) => {
   });
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-// Paper is white, whatever the screen is.
+// Paper is white and as wide as text on A4, whatever the screen is; a browser makes all text smaller for a wider figure.
 addEventListener("beforeprint", () => {
   document.documentElement.dataset.theme = "light";
+  Object.assign(document.body.style, { width: "42rem", padding: "0" });
   document.querySelectorAll(".fold:not([open])").forEach((node) => {
     node.dataset.folded = "";
     node.open = true;
@@ -46,6 +47,7 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => {
   delete document.documentElement.dataset.theme;
+  document.body.removeAttribute("style");
   document.querySelectorAll("[data-folded]").forEach((node) => {
     delete node.dataset.folded;
     node.open = false;
