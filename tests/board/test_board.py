@@ -15,7 +15,7 @@ from tests import scripts
 
 from elephan.board import Board, BoardError, Row, again, collect, site
 from elephan.board.rows import rows
-from elephan.cli import reproduce
+from elephan.cli.main import cli
 from elephan.runs import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,7 +109,7 @@ def test_a_run_that_differs_is_told_and_ends_with_status_1(folder: Path, tmp_pat
         tables_sha256=pl.when(pl.col("id") == first).then(pl.lit("contents:0")).otherwise("tables_sha256")
     )
     replace(board, runs=changed).write()
-    done = CliRunner().invoke(reproduce.command, [first, "--board", str(moved)])
+    done = CliRunner().invoke(cli, ["reproduce", first, "--board", str(moved)])
     assert done.exit_code == 1
     assert "0 of 1 equal" in done.output
     assert "differs" in done.output
