@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.explanation.conftest import Make
 
 import elephan
+from elephan.explanation.modes import highest_mode
 from elephan.explanation.wording import path_words
 
 STEPS = [{"at": "3 s", "rate": "4 Mbit/s"}, {"at": "6 s", "rate": "20 Mbit/s"}]
@@ -33,3 +35,7 @@ def test_simulations_have_the_steps(make: Make) -> None:
 @pytest.mark.parametrize("algorithm", ["cubic", "bbr:linux", "vegas:linux"])
 def test_one_rate_has_no_steps(algorithm: str, make: Make) -> None:
     assert elephan.explain(make(algorithm=algorithm)).path.best.levels == ()
+
+
+def test_equal_rates_have_a_mode() -> None:
+    assert highest_mode(np.full(50, 1e7), np.ones(50)) == pytest.approx(1e7)

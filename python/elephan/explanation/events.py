@@ -139,6 +139,11 @@ class Seen:
         left_s: times of all transmissions, in order, s.
         left: their segments.
         left_lost: true for those that were lost.
+        late: segments that others overtook on the path. What is late by a round trip may be a repetition, and is left
+            out.
+        late_s: how much later each arrived than the first one that overtook it, s.
+        ahead_s: how much earlier it left than that one, s; away from the sender 0, since the times are not known.
+        shows_order: the capture shows if packets were overtaken.
     """
 
     acked_s: NDArray[np.float64]
@@ -150,6 +155,10 @@ class Seen:
     left_s: NDArray[np.float64]
     left: NDArray[np.int64]
     left_lost: NDArray[np.bool_]
+    late: NDArray[np.int64]
+    late_s: NDArray[np.float64]
+    ahead_s: NDArray[np.float64]
+    shows_order: bool
 
 
 def events_of(connection: Connection) -> Events:
@@ -185,6 +194,7 @@ class _Capture:
         self.exact = connection.position.place == "sender"
         self.clock_ns, self.tick_ns = _MS, 0
         self.found: Packets | None = None
+        self.late: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         if self.exact:
             self.sent_ns = seen_ns
         else:
@@ -207,6 +217,8 @@ class _Capture:
         data = connection.segments.filter(connection.segments["bytes"] > 0)
         pushes = (data["flags"].to_numpy() & _PUSH) != 0
         places = _places(data, connection.acks["time_ns"].to_numpy(), self.payload)
+        if (places >= 0).all():
+            self.late = _overtaken(self.seq, seen_ns, places)
         is_lost = np.zeros(len(seen_ns), dtype=bool)
         packets = Packets(
             self.seq, self.past, seen_ns, self.tsval, self.tsecr, places, pushes, seen_ns, seen_ns, is_lost,
@@ -283,6 +295,17 @@ def _places(data: pl.DataFrame, acked_ns: NDArray[np.int64], payload: int) -> ND
     return place if is_numbered and ((missing >= 0) & (missing < _MOST_MISSING)).all() else nothing
 
 
+def _overtaken(
+    seq: NDArray[np.int64], seen_ns: NDArray[np.int64], places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First bytes of packets that left before others that the capture has earlier, and how much later each came, ns."""
+    highest = np.maximum.accumulate(places)
+    late = np.flatnonzero(places < highest)
+    rises = np.flatnonzero(np.diff(highest, prepend=highest[0] - 1) > 0)
+    first = rises[np.searchsorted(highest[rises], places[late], side="right")]
+    return seq[late], seen_ns[late] - seen_ns[first]
+
+
 def _bursts(
     packets: Packets, first: NDArray[np.int64], past: NDArray[np.int64], unseen: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
@@ -344,6 +367,11 @@ class _Walk:
         self.lost: list[int] = []
         self.known_lost: list[int] = []
         self.added: deque[int] = deque()
+        # Segments that others overtook, with the times at which these left and arrived, ns; the first segment behind
+        # all that arrived; and those of them that arrived, with the times by which they came later and left earlier.
+        self.overtaken: dict[int, tuple[int, int]] = {}
+        self.top = 0
+        self.late: list[tuple[int, int, int]] = []
         # Packets that have each segment first, and those of the capture, with their segments.
         self.first_places: list[int] = []
         self.captured: list[tuple[int, int, int]] = []
@@ -472,7 +500,9 @@ class _Walk:
         blocks = [block for block in blocks[:3] if block[0] < block[1] and block[1] > cumulative]
         echo = int(self.capture.ack_tsecr[ack])
         before = self.una + self.sacked_count
+        self._arrive(at, cumulative, blocks, echo)
         trigger = self._trigger(cumulative, blocks, repeated, echo)
+        self._overtake(at, trigger, cumulative, blocks)
         delivered = self.una + self.sacked_count - before
         if repeated[0] < repeated[1]:
             self.repeated.append(repeated)
@@ -493,6 +523,33 @@ class _Walk:
         if not self.capture.exact and echo >= 0:
             latest = echo * self.capture.clock_ns + self.capture.tick_ns + 2 * self.capture.clock_ns
         self.rows.append((0, at, cumulative, window, blocks, repeated, trigger, max(stamp, 0), flags, owd, latest))
+
+    def _arrive(self, at: int, cumulative: int, blocks: list[tuple[int, int]], echo: int) -> None:
+        """Note overtaken segments that an ACK delivers."""
+        if not self.overtaken:
+            return
+        arrived = [
+            segment
+            for segment in self.overtaken
+            if segment < cumulative or any(first <= segment < past for first, past in blocks)
+        ]
+        for segment in arrived:
+            (left_ns, arrived_ns), state = self.overtaken.pop(segment), self.segments[segment]
+            # A retransmission has a later timestamp than the original.
+            if state.count == 1 or (state.count == 2 and 0 <= echo < state.stamp and len(arrived) == 1):
+                self.late.append((segment, at - arrived_ns, left_ns - state.first_ns))
+
+    def _overtake(self, at: int, trigger: int, cumulative: int, blocks: list[tuple[int, int]]) -> None:
+        """Note segments that have not arrived before ones behind them."""
+        top = max([cumulative, *(past for _, past in blocks)])
+        if top <= self.top:
+            return
+        if blocks and self.segments[trigger].count == 1:
+            times = self.segments[trigger].first_ns, at
+            for segment in range(max(self.top, cumulative), top):
+                if not self.sacked[segment]:
+                    self.overtaken[segment] = times
+        self.top = top
 
     def _trigger(self, cumulative: int, blocks: list[tuple[int, int]], repeated: tuple[int, int], echo: int) -> int:
         """The segment whose arrival caused an ACK."""
@@ -603,13 +660,22 @@ class _Walk:
         lost = np.array([segment.count > 1 for segment in self.segments[: self.next]], dtype=bool)
         for first, past in self.repeated:
             lost[first:past] = False
-        rtt = np.where(stamp >= 0, (at - stamp) / 1e9, np.nan)
+        late, late_ns, ahead_ns = np.array(self.late, dtype=np.int64).reshape(-1, 3).T
+        if self.capture.late is not None:
+            late, late_ns = self.capture.first(self.capture.late[0]), self.capture.late[1]
+            ahead_ns = np.zeros_like(late_ns)
+        some = (late_ns < self.least_ns) & (late < self.next)
+        late, late_ns, ahead_ns = late[some], late_ns[some], ahead_ns[some]
+        lost[late] = False
+        # The delay of a packet that others overtook is no wait.
+        rtt = np.where((stamp >= 0) & ~np.isin(trigger, late), (at - stamp) / 1e9, np.nan)
         # Retransmissions that were lost before the capture were added late.
         left_at, left, number = np.array(sorted(self.left), dtype=np.int64).T
         last = np.array([segment.count for segment in self.segments], dtype=np.int64)[left]
+        shows_order = self.capture.exact or self.capture.late is not None
         return Seen(
             (at - base) / 1e9, delivered, trigger, rtt, in_order > 0, lost, (left_at - base) / 1e9, left,
-            (number < last) & lost[left],
+            (number < last) & lost[left], late, late_ns / 1e9, ahead_ns / 1e9, shows_order,
         )  # fmt: skip
 
     def _table(self, base: int) -> pl.DataFrame:

@@ -21,7 +21,8 @@ def highest_mode(rates: NDArray[np.float64], weights: NDArray[np.float64]) -> fl
     bottleneck's: a bin counts as frequent if it has a quarter of the largest bin's weight.
     """
     logs = np.log(rates)
-    edges = np.arange(logs.min() - BIN, logs.max() + 2 * BIN, BIN)
+    # Three bins at least, which the smoothing needs.
+    edges = np.arange(logs.min() - BIN, logs.max() + 3 * BIN, BIN)
     counts, _ = np.histogram(logs, bins=edges, weights=weights)
     counts = np.convolve(counts, [0.5, 1.0, 0.5], mode="same")
     place = int(np.flatnonzero(counts >= _WEIGHT * counts.max())[-1])

@@ -22,7 +22,8 @@ from elephan.explanation.modes import BIN, highest_mode
 from elephan.explanation.others import Others, other_traffic
 from elephan.explanation.queueing import Queue, find_queue
 from elephan.explanation.rate_steps import Level, levels_of
-from elephan.explanation.results import STANDS_FOR, PathDraw, PathFit, RateLevel
+from elephan.explanation.reordering import reordering_of
+from elephan.explanation.results import STANDS_FOR, Estimate, PathDraw, PathFit, RateLevel
 from elephan.explanation.waits import Waits, other_packets, waits_of
 from elephan.metrics.statistics import Interval
 
@@ -122,15 +123,22 @@ class _Fit:
         if queue.hides_rate:
             rate, why_rate = None, queue.reason
             others = Others(None, queue.reason)
+        reordering = reordering_of(self.events, self.wire_bits / (rate.value if rate else self._mean_rate()))
         buffer = None if queue.buffer_packets is None else scaled(queue.buffer_packets, self.wire_bits / 8)
-        quantities = (
+        quantities: tuple[Estimate, ...] = (
             estimated("rate", "bottleneck rate", "bit/s", rate, why_rate),
             estimated("rtt", "base RTT", "s", base.interval, base.reason),
             estimated("buffer", "buffer", "bytes", buffer, queue.buffer_reason or queue.reason),
             estimated("loss", "random loss", "1", queue.loss, queue.loss_reason),
             estimated("cross", "share of other traffic", "1", others.share, others.reason),
+            estimated("reordering", "reordered packets", "1", reordering.share, reordering.reason),
         )
+        if reordering.delay is not None:
+            reason = "how late they came behind the first packet that overtook them"
+            quantities += (estimated("reordering_delay", "delay of reordered packets", "s", reordering.delay, reason),)
         best, assumptions = self._best(rate, base.interval, queue, others)
+        if reordering.share is not None and reordering.delay is not None:
+            best = replace(best, reordered=(reordering.share.value, reordering.delay.value))
         measured = Measured(
             best, rate, base.interval, queue, others, self.wire_bits,
             self._longest_s() * best.rate_bps / self.wire_bits, self._mean_rate(),

@@ -182,6 +182,7 @@ class PathDraw:
         queue: queue discipline of the bottleneck, as scenarios name it.
         traffic: other traffic; ``None`` if there is none.
         levels: the rates if there are several.
+        reordered: share of the packets that are delayed so that others overtake them, and their delay, s.
     """
 
     rate_bps: float
@@ -191,6 +192,7 @@ class PathDraw:
     queue: str = "droptail"
     traffic: OtherTraffic | None = None
     levels: tuple[RateLevel, ...] = ()
+    reordered: tuple[float, float] | None = None
 
     @property
     def structure(self) -> tuple[str, str]:
@@ -214,6 +216,9 @@ class PathDraw:
             "queue": queue,
             "loss": self.loss,
         }
+        if self.reordered is not None:
+            share, delay_s = self.reordered
+            options["reorder"] = {"share": round(share, 6), "delay": f"{delay_s * 1e6:.0f} us"}
         if queue == "policer":
             # The link behind a policer is faster than its tokens, and its queue never fills.
             options |= {"rate": f"{_LINK_BEHIND * self.rate_bps:.0f} bit/s", "buffer": "1000 packets"}
@@ -232,7 +237,7 @@ class PathDraw:
 
     def variant(self, queue: str | None = None) -> dict[str, Any]:
         """Fields of a scenario that differ from those of another path of this structure, as in ``Scenario.replace``."""
-        constant = ("queue", "rate", "rate_steps") if self.levels else ("queue",)
+        constant = ("queue", "reorder", *(("rate", "rate_steps") if self.levels else ()))
         fields = {f"dumbbell.{name}": value for name, value in self.options(queue).items() if name not in constant}
         traffic = self.traffic
         if traffic is None:
