@@ -24,6 +24,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("sphinx", reason="needs the dependency group docs: make docs")
     pytest.importorskip("furo", reason="needs the dependency group docs: make docs")
+    pytest.importorskip("sphinx_copybutton", reason="needs the dependency group docs: make docs")
     out = tmp_path_factory.mktemp("site")
     command = [
         sys.executable,
