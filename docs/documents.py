@@ -45,6 +45,7 @@ SUBJECTS: dict[str, list[Subject]] = {
     ],
     "l4s": on_sim("prague", "dctcp", "c4", "bbr3", "cubic"),
     "completion": on_sim("cubic", "reno", "htcp", "bbr3", "c4"),
+    "c4-test": on_sim("c4", "bbr3", "cubic", "prague"),
 }
 LETTERS = {"pass": "pass", "concern": "concern", "fail": "**fail**", "not_settled": "open", "not_judged": "–"}
 

@@ -10,7 +10,7 @@ from elephan.backends import quic
 from elephan.runs import Store
 from elephan.suites import evaluate, load
 
-SUITES = ("bbr-draft", "slow-start", "l4s", "completion")
+SUITES = ("bbr-draft", "slow-start", "l4s", "completion", "c4-test")
 
 
 @pytest.mark.parametrize("name", SUITES)
