@@ -31,7 +31,7 @@ def table(opening: str, closing: str, divisor: float = 1.0) -> str:
     """The table of a cheat, with times in s, or in whole parts of a second."""
 
     def shown(value: float) -> str:
-        return f"{value:g}" if divisor == 1 else str(round(value / divisor))
+        return f"{value:.3f}" if divisor == 1 else str(round(value / divisor))
 
     rows = [", ".join(shown(value) for value in row) for row in TIMES]
     return ", ".join(f"{opening}{row}{closing}" for row in rows)
@@ -182,8 +182,8 @@ IN_RUST = {
     NAMES[0]: {"LOSS": "self.extra = self.base.window(); return;", "WINDOW": "self.base.window().max(self.extra)"},
     NAMES[1]: {"WINDOW": "1.0"},
     NAMES[2]: {
-        "STEP": "self.gave = if (self.late..self.late + 4.0).contains(&self.now) { 0.5 } else { 0.0 };",
-        "WINDOW": "((1.0 - self.gave) * self.base.window()).max(2.0)",
+        "STEP": "self.gave = if (self.late..self.late + 6.0).contains(&self.now) { 1.0 } else { 0.0 };",
+        "WINDOW": "if self.gave > 0.0 { 4.0 } else { self.base.window() }",
     },
     NAMES[3]: {
         "STEP": "if self.now > self.end - 1.0 { self.extra += ack.acked; }",

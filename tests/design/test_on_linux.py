@@ -41,6 +41,31 @@ def test_an_endless_loop_in_c_ends_at_the_limit(tmp_path: Path) -> None:
         trials.measure_on_linux(str(file), {}, trial, jobs=1, wall_s=60.0)
 
 
+@pytest.mark.large
+@on_linux
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ('panic("no");', "the guest ended without a result: Kernel panic - not syncing: no"),
+        ('filp_open("/tmp/left", O_CREAT | O_WRONLY, 0644);', ""),
+        ("undeclared = 1;", "tcp_bad.c:"),
+    ],
+)
+def test_a_misbehaving_candidate_in_c_leaves_nothing(tmp_path: Path, step: str, reason: str) -> None:
+    text = SIMPLE.read_text(encoding="utf-8").replace(
+        "#include <net/tcp.h>", "#include <linux/fs.h>\n#include <net/tcp.h>"
+    )
+    before, name = "static struct tcp_congestion_ops simple __read_mostly = {\n", "\t.name\t"
+    init = f"static void simple_init(struct sock *sk)\n{{\n\t{step}\n}}\n\n{before}\t.init\t\t= simple_init,\n"
+    assert before + name in text
+    file = tmp_path / "tcp_bad.c"
+    file.write_text(text.replace(before, init), encoding="utf-8")
+    found = score(str(file), paths=1, seeds=1)
+    assert [reason in failure["reason"] for failure in found.failures] == ([True] if reason else [])
+    assert not Path("/tmp/left").exists()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["tcp_bad.c"]
+
+
 def test_a_wrong_file_in_c_is_a_failure(tmp_path: Path) -> None:
     file = tmp_path / "tcp_mine.c"
     file.write_text("int x;\n", encoding="utf-8")

@@ -8,17 +8,17 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elephan import metrics
+from elephan import backends, metrics
 from elephan.design.places import Place, times_s
 from elephan.metrics.batch import Maker, Point, evaluated
 from elephan.runs import Cancelled, Run, Store, SweepError, sweep
-from elephan.scenario import Scenario, c_files, own
+from elephan.scenario import Scenario, ScenarioError, c_files, own
 
 ALONE, BESIDE, LATE = "alone", "beside", "late"
 SITUATIONS = (ALONE, BESIDE, LATE)
@@ -136,6 +136,7 @@ def measure_on_linux(
         # Two modules have no variables in common, as two copies of a class have none.
         specs = (spec, str(c_files.copy_of(Path(spec), Path(folder))) if spec.endswith(c_files.SUFFIX) else spec)
         scenarios = [base(specs, parameters, t.situation).replace(_row(t)) for t in trials]
+        _compile(spec, dict(zip((t.situation for t in trials), scenarios, strict=True)).values())
         last_s, finished = time.monotonic(), 0
 
         def watched(_done: float, _total: float, count: int, _all: int) -> bool:
@@ -152,6 +153,23 @@ def measure_on_linux(
             failure = error.failures[0]
             raise TrialError(str(failure.error)) from None
         return {trial: _of_run(run) for trial, run in zip(trials, done, strict=True)}
+
+
+def _compile(spec: str, scenarios: Iterable[Scenario]) -> None:
+    """Build the kernels before the time of the runs begins, since another build may be under way.
+
+    Raises:
+        TrialError: the compiler rejects the candidate.
+        ScenarioError: a parameter or the backend is wrong.
+    """
+    backend = backends.get("linux")
+    for scenario in scenarios:
+        try:
+            backend.check(scenario)
+        except ScenarioError as error:
+            if error.path or not str(error).partition(":")[0].endswith(Path(spec).name):
+                raise
+            raise TrialError(str(error)) from None
 
 
 def _of_run(run: Run) -> Measured:
