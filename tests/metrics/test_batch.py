@@ -107,6 +107,20 @@ def test_a_table_may_be_rows_or_a_data_frame() -> None:
     assert elephan.batch(base, [], "sum_goodput_mbps").is_empty()
 
 
+def test_tables_over_time_are_kept_or_changed_within() -> None:
+    course = {"rows": [["0 s", "10 Mbit/s"], ["2 s", "5 Mbit/s"]]}
+    scenario = Scenario.dumbbell(["reno"], **PATH, rate_table=course)
+    found = elephan.batch(
+        scenario, {"dumbbell.rate_table.rows[1][1]": ["5 Mbit/s", "2 Mbit/s"]}, metrics=["goodput_mbps"]
+    )
+    kept = elephan.batch(scenario.with_seed(2), {"dumbbell.rtt": ["20 ms", "30 ms"]}, metrics=["goodput_mbps"])
+    first, second = found["goodput_mbps[reno-1]"]
+    assert first > second
+    assert kept["seed"].to_list() == [2, 2]
+    assert kept["goodput_mbps[reno-1]"][0] == pytest.approx(first, rel=0.1)
+    assert Template(scenario.with_seed(2)).for_engine({"dumbbell.rtt": "30 ms"}).form.seed == 2
+
+
 def test_a_failed_run_has_its_reason_and_takes_no_other_along() -> None:
     wrong = {"flow[0].algorithm": ["cubic", "cubik", "cubic:2005", "quinn:cubic"]}
     found = elephan.batch(PAIR, wrong, "jain")

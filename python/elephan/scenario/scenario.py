@@ -187,9 +187,7 @@ class Scenario(ScenarioTable):
         Raises:
             ScenarioError: there is no such field, or the scenario is wrong.
         """
-        wanted = {**(changes or {}), **fields}
-        within = any(_WITHIN_A_TABLE.search(key) for key in wanted)
-        return Scenario(**apply_overrides(self.to_dict() if within else self._tables(), wanted))
+        return Scenario(**self.changed({**(changes or {}), **fields}))
 
     __replace__ = replace
 
@@ -233,7 +231,8 @@ class Scenario(ScenarioTable):
             raise error.located(path="seed") from None
         # The copy has the values that this scenario has computed, of which the forms have the seed.
         made = self.model_copy(update={"seed": wanted})
-        made.__dict__.pop("form", None)
+        for cached in ("form", "_unchanged"):
+            made.__dict__.pop(cached, None)
         made.__dict__["_compact"] = msgspec.structs.replace(self._compact, seed=wanted)
         made.__dict__["_document"] = self._document | {"seed": wanted}
         return made
@@ -241,6 +240,20 @@ class Scenario(ScenarioTable):
     def to_dict(self) -> dict[str, Any]:
         """The tables of the TOML file, with quantities as texts with units; only fields that were set."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
+
+    def changed(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """The tables of the TOML file with changed fields. Tables over time are as they were read, unless a field in one
+        is changed: a recording has 100,000 rows to write and to read.
+
+        Raises:
+            ScenarioError: a path is malformed, or a list position does not exist.
+        """
+        within = any(_WITHIN_A_TABLE.search(key) for key in changes)
+        return apply_overrides(self.to_dict() if within else self._unchanged, changes)
+
+    @cached_property
+    def _unchanged(self) -> dict[str, Any]:
+        return self._tables()
 
     def _tables(self, shown: Callable[[str, TimedTable], Any] = lambda _, table: table) -> dict[str, Any]:
         """:meth:`to_dict` with tables over time as ``shown`` says, by default as they are: a recording has 100,000 rows

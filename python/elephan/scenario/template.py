@@ -16,7 +16,7 @@ from elephan.scenario import catalog, own, transports
 from elephan.scenario.canonical import parameters_form
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import parse_parameters
-from elephan.scenario.overrides import apply_overrides, covers
+from elephan.scenario.overrides import covers
 from elephan.scenario.scenario import Scenario
 
 _MOST_VARIANTS = 1000
@@ -38,7 +38,6 @@ class Template:
         self.scenario = scenario
         self._check = check
         self._document = scenario.canonical()
-        self._tables = scenario.to_dict()
         self._places: dict[str, list[tuple[int, str]] | None] = {}
         self._variants: dict[str, Template | None] = {}
         self._fills = all(_is_plain(flow.algorithm) for flow in scenario.flow) and self._is_allowed()
@@ -65,7 +64,7 @@ class Template:
         Raises:
             ScenarioError: there is no such field, or the changed scenario is wrong.
         """
-        return Scenario.for_engine(apply_overrides(self._tables, changes))
+        return Scenario.for_engine(self.scenario.changed(changes))
 
     def filled(self, changes: Mapping[str, Any]) -> dict[str, Any] | None:
         """The canonical form of the changed scenario, as a JSON document; ``None`` if values cannot be filled in.
