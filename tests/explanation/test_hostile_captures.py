@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from scapy.layers.inet import TCP
+from scapy.packet import Packet
 from tests.explanation import captures
 
 import elephan
@@ -63,6 +64,48 @@ def test_hostile_connections_are_explained(seed: int, tmp_path: Path) -> None:
             packet.time = float(packet.time) + draw.choice((-1e9, -1.0, 1.0, 1e9))
     found = elephan.explain(captures.write(tmp_path / "one.pcap", packets))
     assert sum(found.limits.fractions.values()) == pytest.approx(1)
+
+
+def changed(packets: list[Packet], kind: str, draw: random.Random) -> list[Packet]:
+    """Valid packets of one connection that no TCP would send."""
+    for packet in packets[3:]:
+        inner = packet[TCP]
+        if draw.random() > 0.3:
+            continue
+        if kind == "numbers":
+            inner.seq, inner.ack = draw.getrandbits(32), draw.getrandbits(32)
+        elif kind == "times":
+            packet.time = float(packet.time) + draw.choice((-1e6, -0.01, 0.01, 1e9))
+        elif kind == "blocks":
+            edges = tuple(draw.getrandbits(32) for _ in range(4))
+            inner.options = [("Timestamp", (draw.getrandbits(32), draw.getrandbits(32))), ("SAck", edges)]
+        elif kind == "flags":
+            inner.flags = draw.choice(("S", "SA", "F", "R", "U", ""))
+    return [packet for packet in packets if draw.random() < 0.8]
+
+
+@pytest.mark.parametrize("kind", ["numbers", "times", "blocks", "flags"])
+@pytest.mark.parametrize("seed", range(3))
+def test_paths_of_hostile_connections_are_fitted_or_refused(kind: str, seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    packets = changed(captures.transfer(segments=60, lost=[7], at_receiver=seed == 1), kind, draw)
+    found = elephan.explain(captures.write(tmp_path / "one.pcap", packets))
+    why = None
+    try:
+        assert found.path.quantities
+        assert found.algorithm.reason
+    except elephan.ScenarioError as error:
+        why = str(error)
+    assert why is None or "\n" not in why
+
+
+def test_a_gap_of_gigabytes_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
+    packets = captures.transfer(segments=30)
+    for number, packet in enumerate(packets[3:]):
+        packet[TCP].seq = (number * 2**30) % 2**32
+    found = elephan.explain(captures.write(tmp_path / "one.pcap", packets))
+    with pytest.raises(elephan.ScenarioError, match=r"the capture has \d+ of \d+ segments"):
+        _ = found.path
 
 
 def test_a_flood_of_connections_keeps_its_bounds(tmp_path: Path) -> None:

@@ -55,6 +55,11 @@ _LEAST_IN_ROW = 0.5
 """Share of packets that have the number after the last one, if they are numbered."""
 _MOST_MISSING = 2**13
 """Most segments in a row that are lost."""
+_MOST_ABSENT = 4
+"""Most segments that the stream's numbers span, as a multiple of those in the capture, but for short ones."""
+_DAY_NS = 86_400 * 10**9
+_MOST_DAYS = 30
+"""Longest time of a connection, in days: the engine counts ps in 64 bits."""
 _HEADER_BYTES = 52
 _SYN_BYTES = 60
 
@@ -259,6 +264,9 @@ class _Capture:
         pieces = np.stack([begin, middle, middle, end], axis=1).reshape(-1, 2)
         pieces = pieces[pieces[:, 1] > pieces[:, 0]]
         counts = -(-(pieces[:, 1] - pieces[:, 0]) // self.payload)
+        whole, captured = int(counts.sum()), -(-int((self.past - self.seq).sum()) // self.payload)
+        if whole > _MOST_ABSENT * captured + _MOST_MISSING:
+            raise ScenarioError(f"the capture has {captured} of {whole} segments, which is too little for a replay")
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         self.begins = np.repeat(pieces[:, 0], counts) + within * self.payload
         self.ends = np.concatenate([self.begins[1:], pieces[-1:, 1]])
@@ -391,7 +399,9 @@ class _Walk:
         times = np.concatenate([capture.sent_ns, capture.acked_ns])
         is_segment = np.concatenate([np.ones(len(capture.sent_ns)), np.zeros(len(capture.acked_ns))])
         first = np.searchsorted(capture.begins, capture.seq, side="right") - 1
+        # Data before the first byte that was captured first are left out.
         past = np.maximum(capture.whole(capture.past), first + 1)
+        first = np.maximum(first, 0)
         if not capture.exact:
             again = np.flatnonzero(
                 capture.past <= np.concatenate([capture.seq[:1], np.maximum.accumulate(capture.past)[:-1]])
@@ -400,10 +410,10 @@ class _Walk:
             self.lost = sorted(self.copies, reverse=True)
         sent = list(zip(capture.sent_ns.tolist(), first.tolist(), past.tolist(), capture.tsval.tolist(), strict=True))
         for place in np.lexsort((is_segment, times)).tolist():
-            if place < len(sent):
-                self._send(place, *sent[place])
-            else:
+            if place >= len(sent):
                 self._take(place - len(sent))
+            elif past[place] > 0:
+                self._send(place, *sent[place])
 
     def _send(self, place: int, at: int, first: int, past: int, stamp: int) -> None:
         past = min(past, self.count)
@@ -589,6 +599,9 @@ class _Walk:
         """The events so far."""
         capture, shake = self.capture, self.connection.handshake
         base = min(int(capture.sent_ns[0]), *(row[1] for row in self.rows[:1])) - _FIRST_NS
+        days = (self.rows[-1][1] - base) / _DAY_NS if self.rows else 0.0
+        if days > _MOST_DAYS:
+            raise ScenarioError(f"the packets of the connection span {days:.0f} days; a fit takes {_MOST_DAYS} at most")
         sent_s = (np.array([segment.first_ns for segment in self.segments[: self.next]]) - base) / 1e9
         rtts = [at - stamp for at, _, _, stamp, _ in self.deliveries if stamp >= 0]
         rtt_ns = _handshake_rtt(shake, min(rtts, default=0))

@@ -122,12 +122,15 @@ def check_model(fit: PathFit, algorithm: str, events: Events, connection: Connec
     A flow that the path limits is compared at the same times, and another one while its main limit holds.
 
     Raises:
+        ScenarioError: the simulated flow delivers nothing.
         RunError: the simulation failed.
     """
     from elephan.runs import run as simulate
 
     run = simulate(scenario_of(fit, algorithm, connection, limits))
     summary = next(row for row in run.summary()["flows"] if row["name"] == FLOW)
+    if summary["goodput_mbps"] is None or summary["rtt_mean_ms"] is None:
+        raise ScenarioError(f"{algorithm} simulated on the fitted path delivers nothing in the second half")
     duration_s = duration_of(limits)
     captured = captured_numbers(events, duration_s / 2, duration_s)
     if limits.main not in OF_PATH or not np.isfinite(captured["rtt_mean_ms"]):
