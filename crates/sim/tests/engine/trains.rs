@@ -46,6 +46,26 @@ fn a_flow_without_losses_has_the_goodput_rtt_and_queue_of_single_segments() {
 }
 
 #[test]
+fn late_departures_of_a_train_leave_its_queue_and_rtt_as_they_are() {
+    let mut spec = Spec { send_jitter_ps: 200_000_000, ..long_fat(&["reno"], 1_000_000, 4.0) };
+    let stack = Arc::make_mut(&mut spec.flows[0].stack);
+    (stack.initial_ssthresh, stack.tso) = (Some(60_000), true);
+    let [(_, rtt, queue), (_, rtt_in_trains, queue_in_trains)] =
+        [&spec, &in_trains(&spec)].map(|spec| measured(&run(spec)));
+    assert!((queue_in_trains / queue - 1.0).abs() < 0.0005, "{queue}, {queue_in_trains}");
+    assert!((rtt_in_trains / rtt - 1.0).abs() < 0.0001, "{rtt} s, {rtt_in_trains} s");
+}
+
+#[test]
+fn a_flow_that_paces_by_its_window_has_single_segments() {
+    for algorithm in ["copa", "prague"] {
+        let spec = Spec { send_jitter_ps: 200_000_000, ..long_fat(&[algorithm], 41_666, 1.0) };
+        let [single, trains] = [&spec, &in_trains(&spec)].map(|spec| digest(&run(spec)));
+        assert!(single == trains, "{algorithm}");
+    }
+}
+
+#[test]
 fn a_flow_that_overshoots_has_the_goodput_of_single_segments() {
     for (algorithm, jitter_ps) in [("reno", 0), ("cubic", 0), ("reno", 200_000_000), ("cubic", 200_000_000)] {
         let spec = Spec { send_jitter_ps: jitter_ps, ..long_fat(&[algorithm], 41_666, 4.0) };

@@ -29,7 +29,7 @@ use crate::endpoint::rtt::Rtt;
 use crate::endpoint::scoreboard::{Parts, Scoreboard};
 use crate::endpoint::statistics::SenderStatistics;
 use crate::events::Log;
-use crate::packet::{FlowId, Packet};
+use crate::packet::{FlowId, Packet, flag};
 use crate::prefetch;
 use crate::random::Name;
 use crate::record::{Sampled, SenderRecord, SenderSample, SenderTotals, Sending};
@@ -335,6 +335,9 @@ impl<O: Outlet> Endpoint<O> for Sender {
         }
         if packet.is_train() {
             return self.on_train(packet, out);
+        }
+        if packet.flags() & flag::BESIDE != 0 && self.trains.has_waiting() {
+            self.end_wait_of_train(packet.at, out);
         }
         self.on_ack(packet, out);
     }

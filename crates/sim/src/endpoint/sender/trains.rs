@@ -67,6 +67,12 @@ impl Trains {
         }
     }
 
+    /// True if segments wait.
+    #[inline(always)]
+    pub fn has_waiting(&self) -> bool {
+        HAS_TRAINS && self.since != Time::NEVER
+    }
+
     /// Lets segments wait that could leave from `since` on.
     pub fn wait_from(&mut self, since: Time) {
         self.since = self.since.min(since);

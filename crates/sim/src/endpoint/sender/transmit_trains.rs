@@ -19,6 +19,11 @@ const TRAINS_PER_WINDOW: f64 = 256.0;
 /// 103,200 ± 2,200 packets, beside 101,900 ± 2,100 in single segments (16 seeds).
 const BURSTS_PER_WINDOW: f64 = 32.0;
 
+/// The same for a sender that paces, which takes the ACKs of a burst together. With 75 of them the mean queue of BBR on
+/// 1 Gbit/s x 40 ms is 13 % shorter than in single segments, with 380 on 10 Gbit/s x 10 ms 2.3 % longer, and with 950 on
+/// 10 Gbit/s x 25 ms 0.8 % longer (30, 16 and 12 seeds).
+const PACED_BURSTS_PER_WINDOW: f64 = 800.0;
+
 impl Sender {
     /// Lets segments leave in trains, as far as the path and the algorithm allow. Returns true if they may.
     pub(crate) fn allow_trains(&mut self, spec: &Spec) -> bool {
@@ -60,9 +65,21 @@ impl Sender {
         if self.pace.is_active() && last.flags() & flag::BESIDE == 0 {
             others -= self.take_by_bursts(&last, others, out);
         }
+        if last.flags() & flag::BESIDE != 0 && self.trains.has_waiting() {
+            self.end_wait_of_train(last.at, out);
+        }
+        let ahead = self.mean_shorter_rtt(train, &last);
         self.on_ack(&last, out);
         self.stats.totals.acks += u64::from(others);
-        self.stats.repeat_rtt(self.rtt.latest(), others);
+        self.stats.repeat_rtt(self.rtt.latest().map(|rtt| rtt.since(ahead)), others);
+    }
+
+    /// Time by which the RTTs of a train's segments are shorter than that of the last, on average: the first of them left with
+    /// the first burst, and the others evenly until the last, so they left in less time than their ACKs take.
+    fn mean_shorter_rtt(&self, train: &Packet, last: &Packet) -> Time {
+        let segments = last.segment().saturating_sub(self.board.una()).max(1);
+        let burst = self.burst().min(segments);
+        Time(train.span().0 / 2 / u64::from(segments) * u64::from(burst))
     }
 
     /// Handles up to `most` of the ACKs before the `last` one of a train, each that completes the room for a burst, as if they
@@ -94,6 +111,24 @@ impl Sender {
         if room < length && in_flight >= length && self.next.saturating_add(room) < self.end {
             return self.trains.wait_from(now);
         }
+        self.transmit_together(room, in_flight, now, out);
+    }
+
+    /// Sends the segments that wait for a train, in whole bursts, before an ACK that may show a loss: alone they would have left
+    /// by now, and those that leave in a recovery are lost behind its end, so that a second reduction follows.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_wait_of_train(&mut self, now: Time, out: &mut impl Outlet) {
+        if !self.is_plain_sailing() || self.pace.is_active() {
+            return;
+        }
+        let in_flight = self.board.in_flight(self.next);
+        let room = self.allowance().saturating_sub(in_flight).min(self.max_burst);
+        self.transmit_together(room - room % self.burst().max(1), in_flight, now, out);
+    }
+
+    /// Sends `room` segments as trains, the last of them now.
+    fn transmit_together(&mut self, room: u32, in_flight: u32, now: Time, out: &mut impl Outlet) {
         let (una, new) = (self.board.una(), self.next);
         self.transmit_plainly(room, in_flight, now, out);
         if self.validates_window() {
@@ -116,7 +151,8 @@ impl Sender {
     /// Largest number of segments of a burst that may be one train: all of them while the window is steady and the burst a small
     /// part of it.
     fn part_of_burst(&self, burst: u32) -> u32 {
-        let is_small = f64::from(burst) <= self.stats.cwnd / BURSTS_PER_WINDOW;
+        let least = if self.pace.is_active() { PACED_BURSTS_PER_WINDOW } else { BURSTS_PER_WINDOW };
+        let is_small = f64::from(burst) <= self.stats.cwnd / least;
         if self.trains.is_steady && is_small { burst } else { 1 }
     }
 
