@@ -127,6 +127,7 @@ impl SenderStatistics {
         if let Some(rtt) = rtt.filter(|_| self.measuring) {
             self.measured.rtt_sum += rtt.seconds() * f64::from(times);
             self.measured.rtt_count += u64::from(times);
+            self.measured.rtt_min = self.measured.rtt_min.min(rtt.seconds());
             self.measured.rtt.add_times(rtt, times);
         }
     }

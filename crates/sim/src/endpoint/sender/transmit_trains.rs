@@ -75,10 +75,14 @@ impl Sender {
     }
 
     /// Time by which the RTTs of a train's segments are shorter than that of the last, on average: the first of them left with
-    /// the first burst, and the others evenly until the last, so they left in less time than their ACKs take.
+    /// the first burst, and the others evenly until the last, so they left in less time than their ACKs take. Zero if trains
+    /// are bursts, since a burst that is complete before the last ACK of a train leaves with it, half a burst late on average.
     fn mean_shorter_rtt(&self, train: &Packet, last: &Packet) -> Time {
         let segments = last.segment().saturating_sub(self.board.una()).max(1);
         let burst = self.burst().min(segments);
+        if self.train_length() <= burst {
+            return Time::ZERO;
+        }
         Time(train.span().0 / 2 / u64::from(segments) * u64::from(burst))
     }
 
