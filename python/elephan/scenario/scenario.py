@@ -242,8 +242,8 @@ class Scenario(ScenarioTable):
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
 
     def changed(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """The tables of the TOML file with changed fields. Tables over time are as they were read, unless a field in one
-        is changed: a recording has 100,000 rows to write and to read.
+        """The tables of the TOML file with changed fields. Tables over time are as they were read, unless a field in
+        one is changed: a recording has 100,000 rows to write and to read.
 
         Raises:
             ScenarioError: a path is malformed, or a list position does not exist.
