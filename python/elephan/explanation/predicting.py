@@ -104,7 +104,9 @@ def own_limits(connection: Connection, limits: Limits) -> dict[str, Any]:
         fields["stack"] = {"base": "linux", "receive_window": f"{int(window.to_numpy().max())} bytes"}
     if limits.fractions.get(Limit.APPLICATION, 0.0) > 1 / 2:
         acks = connection.acks
-        data = int(acks["ack"].to_numpy().max()) - int(connection.segments["seq"].to_numpy().min())
+        acked = int(acks["ack"].to_numpy().max()) - int(connection.segments["seq"].to_numpy().min())
+        # A hostile acknowledgment may be of any byte.
+        data = min(acked, int(connection.segments["bytes"].sum()))
         span_s = limits.intervals[-1].end_s - limits.intervals[0].start_s
         fields["application"] = {"rate": f"{8 * max(1, data) / max(span_s, 1e-3):.0f} bit/s"}
     return fields
