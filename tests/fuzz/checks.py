@@ -118,7 +118,8 @@ def _flow(row: dict[str, Any], spec: FlowSpec) -> Iterator[str]:
     delivered, again, sent = (row[name] for name in ("segments_delivered", "retransmits", "segments_sent"))
     if tcp and delivered + again > sent:
         yield f"{where}: {delivered} delivered and {again} repeated of {sent} sent"
-    if row["rtt_min_ms"] is not None and row["rtt_min_ms"] <= 0:
+    # A host's clock counts microseconds, so a shorter round trip is 0.
+    if row["rtt_min_ms"] is not None and row["rtt_min_ms"] < 0:
         yield f"{where}: rtt_min_ms is {row['rtt_min_ms']}"
 
 
