@@ -23,6 +23,8 @@ struct Reach {
     spread: Time,
     /// Size of the flow's smallest packet at the origin, bytes.
     smallest: u64,
+    /// Size of the packets of its handshake, bytes, which may follow the data of other flows.
+    opening: u64,
 }
 
 /// Returns true for each link that can never queue.
@@ -51,13 +53,15 @@ fn next_quiet(spec: &Spec, links: &[Link], sizes: &[(u64, u64)], quiet: &[bool])
         walk(flow, spec, links, quiet, |link, reach| {
             let reach = reach.map(|reach| Reach {
                 smallest: if is_many || flow.stack.fast_open { reach.smallest.min(opening) } else { reach.smallest },
+                opening,
                 ..reach
             });
             agreed[link] = Some(match (agreed[link], reach) {
                 (None, reach) => reach,
                 (Some(Some(a)), Some(b)) if (a.origin, a.delay) == (b.origin, b.delay) => {
+                    let opening = a.opening.min(b.opening);
                     let smallest = a.smallest.min(b.smallest).min(opening);
-                    Some(Reach { spread: a.spread.max(b.spread), smallest, ..a })
+                    Some(Reach { spread: a.spread.max(b.spread), smallest, opening, ..a })
                 }
                 _ => None,
             });
@@ -94,7 +98,13 @@ fn walk(flow: &FlowSpec, spec: &Spec, links: &[Link], quiet: &[bool], mut visit:
                 }
                 // A link with a variable rate or delay does not preserve the spacing of packets.
                 _ if spec.links[link].impairments.is_some() => None,
-                _ => Some(Reach { origin: link, delay: Time::ZERO, spread: Time::ZERO, smallest: low }),
+                _ => Some(Reach {
+                    origin: link,
+                    delay: Time::ZERO,
+                    spread: Time::ZERO,
+                    smallest: low,
+                    opening: u64::MAX,
+                }),
             };
         }
         if !flow.answers_at_once() {

@@ -254,3 +254,22 @@ fn a_mark_is_kept_on_an_unsteady_link() {
     assert!(outcome.link_totals[0].marked > 0 && totals.ecn_events > 0, "{totals:?}");
     assert_eq!((totals.retransmits, lost(&outcome)), (0, 0));
 }
+
+#[test]
+fn a_handshake_behind_the_data_of_another_flow_waits_at_each_link_whichever_is_first() {
+    let links = json!([
+        link("slow", 176_072, 0.004, None),
+        link("fast", 325_794, 0.0, None),
+        link("faster", 326_000, 0.0, None),
+        link("back", 1_000_000, 0.004, None),
+    ]);
+    let mut opening = linux_stack();
+    opening["handshake"] = json!(true);
+    let opens = flow("a", "reno", 0.05, &[0, 1, 2], &[3], &opening);
+    let sends = flow("b", "reno", 0.0, &[0, 1, 2], &[3], &ns2_stack());
+    let [first, second] = [[&opens, &sends], [&sends, &opens]].map(|flows| run(&spec(&links, &json!(flows), 2.0, 1.0)));
+    for (this, other) in [(0, 1), (1, 0)] {
+        let [one, two] = [&first.senders[this], &second.senders[other]];
+        assert_eq!(format!("{:?} {:?}", one.totals, one.samples), format!("{:?} {:?}", two.totals, two.samples));
+    }
+}
