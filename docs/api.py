@@ -18,7 +18,7 @@ PACKAGES = {
     "elephan.models": "Closed forms",
     "elephan.comparison": "The answer of a comparison",
     "elephan.suites": "Suites of criteria and their verdicts",
-    "elephan.explanation": "What limited a flow of a capture",
+    "elephan.explanation": "The limits of a captured flow, its path and its algorithm",
     "elephan.papers": "Papers and their claims",
     "elephan.design": "Scores, searches and tuning",
     "elephan.design.environments": "Environments for learning",
@@ -27,7 +27,7 @@ PACKAGES = {
     "elephan.report": "Pages",
     "elephan.export": "Runs as files for other programs",
     "elephan.board": "The board",
-    "elephan.backends": "What a backend is",
+    "elephan.backends": "The interface of a backend",
     "elephan.web": "The laboratory in a page",
 }
 """Title of each package that has a page; its names are those of ``__all__``, or its own functions and classes."""

@@ -1,9 +1,9 @@
 """Choice between the paths that a capture allows, by simulations of the captured flow itself.
 
-What a capture does not show of its path has consequences for its flow all the same. So the algorithm that was found is
-simulated on each path that the capture allows, and those paths stay on which its goodput, round trips and losses are
-those of the capture, in the first half and in the second. This is approximate Bayesian computation by rejection
-(Beaumont, Zhang and Balding, Genetics 162, 2002) in two rounds, of which the second draws near what the first one left.
+The flow also feels what its capture does not show of the path, so the algorithm that was found is simulated on each
+path that the capture allows, and those paths stay on which its goodput, round trips and losses are those of the
+capture, in the first half and in the second. This is approximate Bayesian computation by rejection (Beaumont, Zhang and
+Balding, Genetics 162, 2002) in two rounds, of which the second draws near what the first one left.
 If no path does what the capture shows, what seemed to be known of the queue and of other traffic is doubted, too.
 """
 
