@@ -7,7 +7,7 @@ import pytest
 from tests.explanation.conftest import Make
 
 import elephan
-from elephan.explanation.events import _overtaken
+from elephan.explanation.as_sent import overtaken
 
 REORDER = {"share": 0.01, "delay": "6 ms"}
 
@@ -44,6 +44,6 @@ def test_a_receiver_shows_none_without_numbers_of_packets(make: Make) -> None:
 
 def test_packets_with_numbers_show_their_order_at_the_receiver() -> None:
     seq = np.array([0, 20, 10, 30])
-    first, late_ns = _overtaken(seq, np.array([100, 300, 350, 400]), np.array([0, 2, 1, 3]))
+    first, late_ns = overtaken(seq, np.array([100, 300, 350, 400]), np.array([0, 2, 1, 3]))
     assert first.tolist() == [10]
     assert late_ns.tolist() == [50]

@@ -11,8 +11,9 @@ import pytest
 
 from elephan.explanation import open_capture, read_connection
 from elephan.explanation.algorithm import Replays, candidates, fit_algorithm, judged
+from elephan.explanation.as_sent import places_of
 from elephan.explanation.disciplines import codel_excess, pie_ratio, virtual_queue
-from elephan.explanation.events import Events, _places, events_of
+from elephan.explanation.events import Events, events_of
 from elephan.explanation.path import fit_path
 from elephan.explanation.results import PathFit
 from elephan.export import events_of as log_of
@@ -174,13 +175,13 @@ def test_numbered_packets_show_what_is_missing() -> None:
     data = pl.DataFrame(rows).cast({"ident": pl.UInt16, "bare": pl.UInt32})
     acked_ns = np.array([10])
     # The last packet was overtaken, and one is missing before the one that overtook it.
-    assert _places(data, acked_ns, 1000).tolist() == [0, 1, 2, 6, 4]
+    assert places_of(data, acked_ns, 1000).tolist() == [0, 1, 2, 6, 4]
     for ident in ([0] * 5, [9, 30000, 12, 44000, 7], [1, 2, 3, 4, None]):
         unnumbered = data.with_columns(ident=pl.Series(ident, dtype=pl.UInt16))
-        assert _places(unnumbered, acked_ns, 1000).tolist() == [-1] * 5
+        assert places_of(unnumbered, acked_ns, 1000).tolist() == [-1] * 5
     # Packets of both directions have common numbers.
     both = data.with_columns(ident=pl.Series([1, 2, 4, 8, 10], dtype=pl.UInt16), bare=pl.lit(0), bytes=pl.lit(1000))
-    assert _places(both, np.array([1, 2, 2, 2, 3]), 1000).tolist() == [-1] * 5
+    assert places_of(both, np.array([1, 2, 2, 2, 3]), 1000).tolist() == [-1] * 5
 
 
 def test_candidates_need_no_routers_and_no_marks_that_are_not_there() -> None:

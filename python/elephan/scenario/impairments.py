@@ -11,16 +11,8 @@ from elephan.scenario import channels, form
 from elephan.scenario.document import Steps
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import Channel
-from elephan.scenario.schema import (
-    Aggregation,
-    DelayStep,
-    Jitter,
-    Link,
-    Path,
-    RateStep,
-    Reorder,
-    Retransmission,
-)
+from elephan.scenario.link_tables import Aggregation, DelayStep, Jitter, RateStep, Reorder, Retransmission
+from elephan.scenario.schema import Link, Path
 from elephan.scenario.timed import TimedTable
 from elephan.scenario.units import OPPORTUNITY_BYTES, format_offset, format_rate, format_time
 
