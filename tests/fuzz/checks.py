@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 if TYPE_CHECKING:
-    from elephan.scenario.form import FlowSpec
+    from elephan.scenario.form import FlowSpec, LinkSpec
 from elephan.metrics.ranges import POSITIVE
 from elephan.metrics.registry import find
 from elephan.runs import Run, invariants
 
+_CLOCK_PS = 10**6
+"""A tick of a host's clock."""
 SLACK = 1e-9
 """Relative: rounding in sums of floating-point numbers."""
 # Quantiles are the middle of a bucket of 0.2 %, so one may be half a bucket on the wrong side of an exact minimum.
@@ -55,7 +57,7 @@ def problems(run: Run) -> Iterator[str]:
         yield from _possible(name, table)
     yield from _windows(run, {name for name, flow in kinds.items() if not flow.datagrams})
     for row in run.flows.iter_rows(named=True):
-        yield from _flow(row, kinds[row["name"]])
+        yield from _flow(row, kinds[row["name"]], run.form.links)
     yield from _links(run)
     if not run.records_all:
         yield from _crowd(run)
@@ -111,7 +113,13 @@ def _windows(run: Run, names: set[str]) -> Iterator[str]:
                 yield f"{row['name']}: {column} is {row[column]}"
 
 
-def _flow(row: dict[str, Any], spec: FlowSpec) -> Iterator[str]:
+def _shortest_ps(link: LinkSpec) -> int:
+    """The link's shortest delay over the run."""
+    steps = link.impairments.delay_steps if link.impairments else ()
+    return min(link.delay_ps, *(step.delay_ps for step in steps)) if steps else link.delay_ps
+
+
+def _flow(row: dict[str, Any], spec: FlowSpec, links: Sequence[LinkSpec]) -> Iterator[str]:
     where = f"flow {row['name']}"
     # A link may make two of a datagram, and nothing tells its receiver; UDT counts what it sends in its own way.
     tcp = not spec.datagrams and not spec.algorithm.startswith("udt")
@@ -119,7 +127,9 @@ def _flow(row: dict[str, Any], spec: FlowSpec) -> Iterator[str]:
     if tcp and delivered + again > sent:
         yield f"{where}: {delivered} delivered and {again} repeated of {sent} sent"
     # A host's clock counts microseconds, so a shorter round trip is 0.
-    if row["rtt_min_ms"] is not None and row["rtt_min_ms"] < 0:
+    shortest_ps = sum(_shortest_ps(links[link]) for link in (*spec.path, *spec.reverse_path))
+    rtt_ms = row["rtt_min_ms"]
+    if rtt_ms is not None and (rtt_ms < 0 or (rtt_ms == 0 and shortest_ps >= _CLOCK_PS)):
         yield f"{where}: rtt_min_ms is {row['rtt_min_ms']}"
 
 
