@@ -229,7 +229,11 @@ CHANGES: dict[str, st.SearchStrategy[Any]] = {
     "flow[0].parameters.bet": st.just(0.5),
     "flow[7].parameters.beta": st.just(0.5),
     "flow[0].algorithm": st.sampled_from(["cubic:2005", "reno", "bic", "cubik"]),
-    "flow[1].start": st.sampled_from(["0 s", "1 s", "9 s"]),
+    "flow[1].start": st.sampled_from(["0 s", "1 s", "9 s", "1"]),
+    "flow[2].start": st.just("1 s"),
+    "duration": st.sampled_from(["3 s", "9.5 s", "50 ms", "0 s", "long"]),
+    "measure.from": st.sampled_from(["0 s", "2.5 s", "6 s"]),
+    "measure.to": st.just("3 s"),
     "dumbbell.rate": st.sampled_from(["5 Mbit/s", "1 Gbit/s", "0 bit/s"]),
     "dumbbell.buffer": st.sampled_from(["20 packets", "50% BDP", "1 B"]),
     "seed": st.integers(-1, 5),
@@ -241,6 +245,8 @@ BASES = (
     PAIR.perturbed(),
     Scenario.dumbbell([{"algorithm": "cubic", "count": 3, "parameters": {"beta": 0.6}}, "htcp"], **PATH),
     Scenario.dumbbell(["cdg", "ledbat"], **PATH, stack="ns2"),
+    Scenario.dumbbell(["reno"], **PATH, rate_table={"rows": [["0 s", "10 Mbit/s"], ["2 s", "5 Mbit/s"]]}),
+    Scenario.dumbbell([{"algorithm": "reno", "stop": "2 s"}, "cubic"], **PATH, events=True),
     Scenario.dumbbell([f"{OWN}:MyReno", {"datagrams": {"rate": "1 Mbit/s"}}], **PATH),
 )
 
@@ -269,3 +275,10 @@ def test_parameters_are_filled_in_and_other_fields_when_they_come_again() -> Non
     again = template.filled({"flow[0].parameters.beta": 0.5, "dumbbell.rate": "5 Mbit/s"})
     assert again == PAIR.with_overrides({"flow[0].parameters.beta": 0.5, "dumbbell.rate": "5 Mbit/s"}).canonical()
     assert template.filled({"flow[0].parameters": {}, "flow[0].parameters.beta": 0.5}) is None
+
+
+def test_times_are_filled_in() -> None:
+    template = Template(PAIR)
+    changes = {"duration": "9 s", "flow[1].start": "2 s", "measure.from": "2 s", "dumbbell.rate": "5 Mbit/s"}
+    assert template.filled(changes) == PAIR.with_overrides(changes).canonical()
+    assert template.filled(changes | {"duration": "2 s"}) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
 import sys
@@ -144,21 +143,6 @@ def documents_only() -> Iterator[None]:
             yield
     finally:
         _documents = before
-
-
-@contextmanager
-def collecting_seldom() -> Iterator[None]:
-    """Within this context, run the garbage collector after 10,000 new objects instead of 700, since a paper keeps a
-    million objects in memory.
-
-    The higher threshold saves a tenth of the time for judging and drawing a paper.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(10_000, 10, 10)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def print_json(document: Any) -> None:

@@ -140,7 +140,7 @@ def command(
         raise ScenarioError(f"'{against}' would be compared with itself; name another algorithm", source="--against")
     named = None if backend is None else [name.strip() for name in backend.split(",")]
     where = patches.among(named or ["sim" if own is None else patches.BACKEND], patch, before_after=before_after)
-    with _named_options(), common.collecting_seldom(), meter() as progress:
+    with _named_options(), meter() as progress:
         found = evaluate(
             judged, suite, against=other, only=only, limits=_limits(limits),
             parameters=common.overrides_of(parameters, "--parameter"), on=where,

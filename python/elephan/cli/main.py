@@ -7,6 +7,7 @@ Ctrl-C, and 143 after SIGTERM.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import re
 import signal
@@ -142,7 +143,7 @@ def main(args: Sequence[str] | None = None) -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     before = set(threading.enumerate())
     given = sys.argv[1:] if args is None else list(args)
-    with signals.terminable(), signals.watched(partial(_last_words, given)):
+    with _collecting_seldom(), signals.terminable(), signals.watched(partial(_last_words, given)):
         status = run_command(given)
     # From here on only Python's end follows, which has nothing to say about an interruption.
     beginning.be_quiet()
@@ -153,6 +154,21 @@ def main(args: Sequence[str] | None = None) -> None:
         _flush()
         os._exit(status)
     sys.exit(status)
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Run the garbage collector after 10,000 new objects instead of 700.
+
+    A command makes tens of thousands of lasting objects while it imports, and a paper keeps a million. The higher
+    threshold saves a tenth of the time for judging and drawing a paper, and a seventh of that of a short command.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(10_000, 10, 10)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _last_words(args: Sequence[str], number: int) -> str:

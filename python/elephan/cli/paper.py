@@ -103,7 +103,7 @@ def command(
             )
         for line in planned.lines():
             click.echo(line, err=True)
-    with common.collecting_seldom(), _options_named(), meter() as progress:
+    with _options_named(), meter() as progress:
         result = papers.reproduce(
             paper,
             figure=figure,

@@ -69,7 +69,7 @@ def command(
         return
     if budget is not None:
         raise ScenarioError("it is for runs on Linux; write --on linux --budget", source="--budget")
-    with common.collecting_seldom(), meter() as progress:
+    with meter() as progress:
         board = papers.scoreboard(
             quick=quick,
             jobs=jobs,
@@ -113,7 +113,7 @@ def _on_linux(
     from elephan.evaluation.bench import budget_s
 
     seconds = None if budget is None else budget_s(budget, "--budget")
-    with common.collecting_seldom(), meter() as progress:
+    with meter() as progress:
         document, page = papers.on_linux(
             quick=quick, budget_s=seconds, jobs=jobs, store=runs.Store(store), out=out, progress=progress
         )

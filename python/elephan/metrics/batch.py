@@ -19,7 +19,7 @@ from elephan.backends import get as get_backend
 from elephan.backends.memory import HEADROOM, MemoryPool, needs_more, outgrown
 from elephan.backends.sim import libraries_of
 from elephan.metrics.errors import MetricError
-from elephan.metrics.registry import Metric, get
+from elephan.metrics.registry import get
 from elephan.progress import meter
 from elephan.runs import execute
 from elephan.runs.arguments import with_seed
@@ -29,7 +29,6 @@ from elephan.runs.provenance import cores
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.catalog import engine
 from elephan.scenario.fields import parse_seed
-from elephan.scenario.own import pinned
 from elephan.scenario.template import Template
 
 if TYPE_CHECKING:
@@ -191,16 +190,19 @@ def _point(template: Template, number: int, row: Mapping[str, Any], seed: int) -
     return Point(template, number, parse_seed(row[SEED]) if SEED in row else seed, changes)
 
 
-def _chosen(names: str | Sequence[str]) -> dict[str, Metric]:
-    """The metrics with the given names or aliases.
+def _chosen(names: str | Sequence[str]) -> dict[str, str]:
+    """The engine's names of metrics with the given names or aliases.
+
+    The registry, whose definitions are slow to import, is asked for what the engine does not know only.
 
     Raises:
         MetricError: there is no such metric, or the engine does not compute it.
     """
-    found = {name: get(name) for name in ([names] if isinstance(names, str) else names)}
-    known = [name for name, _, _ in engine().metrics()]
+    known = {name for name, _, _ in engine().metrics()}
+    wanted = [names] if isinstance(names, str) else names
+    found = {name: name if name in known else get(name).name for name in wanted}
     for name, metric in found.items():
-        if metric.name not in known:
+        if metric not in known:
             raise MetricError(f"'{name}' needs the tables of a run; a batch has {', '.join(sorted(known))}")
     return found
 
@@ -242,7 +244,7 @@ class _Batch:
     """The runs of a batch: this thread states them, the engine's threads run them."""
 
     def __init__(
-        self, metrics: Mapping[str, Metric], points: Sequence[Point], memory: MemoryPool, threads: Maker | None = None
+        self, metrics: Mapping[str, str], points: Sequence[Point], memory: MemoryPool, threads: Maker | None = None
     ) -> None:
         self._metrics = metrics
         self._names = list(metrics)
@@ -250,14 +252,14 @@ class _Batch:
         self._backend = get_backend(BACKEND, memory)
         self._memory = memory
         self._threads = threads or engine().Batch
+        self._libraries: dict[int, dict[int, str] | None] = {}
         self._waiting = 0
         self._finished = 0
 
     def run(self, progress: bool | None) -> None:
         """Run all points, and store their numbers in them."""
         jobs = min(self._memory.runs, len(self._points))
-        names = [metric.name for metric in self._metrics.values()]
-        threads = self._threads(names, jobs, self._memory.all_bytes(), HEADROOM)
+        threads = self._threads(list(self._metrics.values()), jobs, self._memory.all_bytes(), HEADROOM)
         try:
             with meter(show=progress) as told:
                 for number, point in enumerate(self._points):
@@ -271,26 +273,29 @@ class _Batch:
 
     def _begin(self, threads: Threads, number: int, point: Point) -> None:
         """Hand a run to the engine's threads; run it here if its algorithm is written in Python."""
-        libraries: dict[int, str] = {}
         try:
             form = point.template.filled(point.changes)
+            libraries = self._libraries_of(point.template)
             if form is None:
                 stated = point.template.for_engine(point.changes)
                 self._backend.check(stated)
-                flows = [flow.algorithm for flow in stated.flow]
-                if any(map(pinned, [*flows, *(source.algorithm for source in stated.traffic)])):
-                    found = libraries_of(stated)
-                    if found is None:
-                        self._run_here(point.template.stated(point.changes), point)
-                        return
-                    libraries = found
+                libraries = libraries_of(stated)
+                if libraries is None:
+                    self._run_here(point.template.stated(point.changes), point)
+                    return
                 form = stated.canonical()
         except ScenarioError as error:
             point.failed = str(error)
             self._finished += 1
             return
-        threads.submit(number, _encode(form | {"seed": point.seed}).decode(), libraries)
+        threads.submit(number, _encode(form | {"seed": point.seed}).decode(), libraries or {})
         self._waiting += 1
+
+    def _libraries_of(self, template: Template) -> dict[int, str] | None:
+        """The libraries of a template, which are those of each form that is filled in."""
+        if id(template) not in self._libraries:
+            self._libraries[id(template)] = libraries_of(template.scenario)
+        return self._libraries[id(template)]
 
     def _run_here(self, scenario: Scenario, point: Point) -> None:
         from elephan.metrics.reading import recorded_links
@@ -301,7 +306,8 @@ class _Batch:
         except Exception as error:  # noqa: BLE001  (one failed run must not end the others)
             point.failed = str(error) or type(error).__name__
             return
-        for name, metric in self._metrics.items():
+        for name in self._metrics:
+            metric = get(name)
             places: list[str | None] = [None]
             if metric.scope == "link":
                 links = recorded_links(run)

@@ -88,7 +88,7 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
     Raises:
         ScenarioError: the scenario is rejected; the message has the field and the allowed values.
     """
-    _check_times(scenario)
+    check_times(scenario)
     names: dict[str, str] = {}
     for i, flow in enumerate(scenario.flow):
         _check_application(flow, f"flow[{i}]")
@@ -97,7 +97,7 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
             _check_algorithm(flow, f"flow[{i}]")
             _check_udt(scenario, flow, f"flow[{i}]")
         _check_backend(scenario, flow, f"flow[{i}]")
-        _check_flow_times(scenario, flow, f"flow[{i}]")
+        check_flow_times(scenario, flow, f"flow[{i}]")
         _check_group(flow, f"flow[{i}]")
         name = flow_name(flow, i)
         if name in names:
@@ -118,7 +118,7 @@ def check_scenario(scenario: ScenarioTable, graph: Graph) -> None:
                 f"'{source.algorithm}' has its own endpoints; transfers that come and go use TCP",
                 path=join_path(where, "algorithm"),
             )
-        _check_flow_times(scenario, source, where)
+        check_flow_times(scenario, source, where)
         name = source_name(source, i)
         if name in names:
             raise ScenarioError(f"'{name}' is the name of {names[name]} too", path=f"{where}.name")
@@ -145,7 +145,12 @@ def queues_of(scenario: ScenarioTable) -> list[tuple[str, str]]:
     return rows
 
 
-def _check_times(scenario: ScenarioTable) -> None:
+def check_times(scenario: ScenarioTable) -> None:
+    """Check the simulated time, and what is recorded and measured in it.
+
+    Raises:
+        ScenarioError: something is outside of the run, or the run has too many samples.
+    """
     duration = format_time(scenario.duration)
     if scenario.sample_period > scenario.duration:
         raise ScenarioError(
@@ -223,7 +228,12 @@ def _check_events(scenario: ScenarioTable, events: Events) -> None:
         )
 
 
-def _check_flow_times(scenario: ScenarioTable, flow: Flow | Traffic, where: str) -> None:
+def check_flow_times(scenario: ScenarioTable, flow: Flow | Traffic, where: str) -> None:
+    """Check the start and the end of a flow or a source against the simulated time.
+
+    Raises:
+        ScenarioError: the run, or the flow, would be over before it begins.
+    """
     if flow.start >= scenario.duration:
         raise ScenarioError(
             f"'{format_time(flow.start)}' is not before the end of the run, {format_time(scenario.duration)}",
