@@ -63,6 +63,7 @@ def test_wrong_answers_have_their_hint_and_a_claim_of_the_file_counts_nothing(
     changed = json.loads(json.dumps(answers))
     changed["answers"]["product"] = {"value": 800, "tries": 3, "right": True}
     changed["answers"]["goal"]["settings"]["buffer_packets"] = 20
+    changed["answers"]["shape"]["value"] = 0
     del changed["answers"]["explain"]
     write(tmp_path / "bob.json", changed)
     _, found = check(capsys, str(tmp_path))
@@ -70,6 +71,9 @@ def test_wrong_answers_have_their_hint_and_a_claim_of_the_file_counts_nothing(
     assert steps["product"]["state"] == "wrong"
     assert "12,000 bits" in steps["product"]["text"]
     assert steps["goal"]["state"] == "wrong"
+    assert steps["shape"]["state"] == "given"
+    assert "something else: Between one BDP and two. A packet is lost" in steps["shape"]["text"]
+    assert "Lab 5 is about that" in steps["period"]["text"], "a right answer has what the page says of it"
     assert steps["explain"]["state"] == "missing"
     assert found["students"][0]["points"] == len(LAB.step) - 3
 

@@ -258,7 +258,7 @@ def test_an_answer_that_is_right_for_another_setting_is_told(page: Page) -> None
 @pytest.mark.parametrize(
     ("text", "said"),
     [("about 100", "Write one number, in packets."), ("", "Write one number"), ("1e99999", "Write one number"),
-     ("100 packets", "Right."), ("100,0", "Right."), ("1,200,000", "product in bits")],
+     ("100 packets", "Right."), ("100,0", "Right."), ("1,200,000", "product in bits"), ("0,333", "Too small")],
 )  # fmt: skip
 def test_numbers_are_read_as_people_write_them(page: Page, text: str, said: str) -> None:
     lab = labs.lab("sawtooth")
@@ -290,6 +290,25 @@ def test_answers_are_kept_and_opened_from_a_file(browser: Browser, file: Path, p
     other.set_input_files("#lab-load", saved)
     until(other, "document.getElementById('lab-loaded').textContent.includes('cannot be opened')")
     other.close()
+
+
+def test_an_experiment_has_its_numbers_beside_it_and_the_last_step_a_way_on(page: Page) -> None:
+    lab = labs.lab("sawtooth")
+    student = Student(page)
+    goal = next(step for step in lab.step if step.kind == "goal")
+    student.open(lab, next(step for step in lab.step if step.id == "small-prediction"))
+    student.option(1)
+    student.open(lab, goal)
+    until(page, "document.getElementById('lab-now').textContent.startsWith('Now: utilization 88.4 %')")
+    student.tab_to("#buffer_packets")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("50")
+    until(page, "document.getElementById('lab-now').textContent.includes('96.1 %')")
+    student.open(lab, lab.step[-1])
+    student.tab_to("#lab-following")
+    assert page.inner_text("#lab-following") == "To lab 2"
+    page.keyboard.press("Enter")
+    until(page, "location.hash === '#rtt'")
 
 
 def test_a_right_answer_stays_and_each_try_counts(page: Page, store: Store) -> None:

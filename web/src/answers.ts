@@ -60,7 +60,7 @@ export function read(text: string, unit: string | null): number | null {
   let rest = text.trim().replace(/[\s\u00a0\u202f]+/g, "");
   const ending = (unit ?? "").replace(/\s+/g, "");
   if (ending && rest.toLowerCase().endsWith(ending.toLowerCase())) rest = rest.slice(0, -ending.length);
-  if (/^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$/.test(rest)) rest = rest.replaceAll(",", "");
+  if (/^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(rest)) rest = rest.replaceAll(",", "");
   else if (/^[+-]?\d+,\d+$/.test(rest)) rest = rest.replace(",", ".");
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i.test(rest) ? Number(rest) : null;
 }

@@ -165,6 +165,12 @@ export class Labs {
     return waiting === this.at ? "Predict first: the pictures appear when you have answered." : `The pictures wait for your prediction in step ${waiting + 1}.`;
   }
 
+  /** Shows the numbers of the newest run beside an experiment, whose controls may be far from the pictures. */
+  measured(numbers: string): void {
+    const place = document.getElementById("lab-now");
+    if (place) place.textContent = `Now: ${numbers}.`;
+  }
+
   private follow(): boolean {
     const [id, step] = location.hash.slice(1).split("/");
     const lab = this.data.labs.find((other) => other.id === id);
@@ -224,20 +230,22 @@ export class Labs {
         return button;
       }),
     );
-    $("lab-done").textContent = `${done} of ${this.lab.steps.length} steps done; about ${this.lab.minutes} minutes in all`;
+    $("lab-done").textContent = `${done} of ${this.lab.steps.length} steps done; ${done < this.lab.steps.length ? `about ${this.lab.minutes} minutes in all` : "save the answers below"}`;
   }
 
   private drawStep(): void {
     const step = this.lab.steps[this.at];
     const head = (text: string) => element("h2", { textContent: text, tabIndex: -1 });
     const move = element("div", { className: "moves" });
-    const go = (label: string, at: number, id: string) => {
+    const go = (label: string, at: number, id: string, lab = this.lab) => {
       const button = element("button", { type: "button", textContent: label, id });
-      button.onclick = () => this.open(this.lab.id, at);
+      button.onclick = () => this.open(lab.id, at);
       move.append(button);
     };
+    const following = this.data.labs[this.data.labs.indexOf(this.lab) + 1];
     if (this.at >= 0) go("Back", this.at - 1, "lab-back");
     if (this.at + 1 < this.lab.steps.length) go(this.at < 0 ? "Begin" : "Next", this.at + 1, "lab-next");
+    else if (following) go(`To lab ${following.number}`, -1, "lab-following", following);
     if (!step) {
       const goals = element("ul", {}, ...this.lab.goals.map((goal) => element("li", { textContent: goal })));
       const where = this.lab.place === "page" ? "Everything is in this page." : "This lab uses the command line: install Elephan first (pip install, with the wheel that your teacher has or that make dist builds in its source), and see that elephan demo answers. Note your answers here and save them at the end; elephan course check FILE marks them.";
@@ -293,7 +301,7 @@ export class Labs {
       input.setAttribute("aria-labelledby", "lab-question");
       form.append(input, button);
     } else if (step.kind === "goal") {
-      form.append(element("div", { className: "answer" }, button));
+      form.append(element("p", { id: "lab-now", className: "quiet" }), element("div", { className: "answer" }, button));
     } else {
       const given = step.kind === "predict" && answer !== undefined;
       const group = element("fieldset", { disabled: given }, ...step.options.map((option, i) => {
@@ -325,7 +333,7 @@ export class Labs {
     if (found) before.tries = answer.tries;
     else this.work().answers[step.id] = answer;
     const checked = this.isChecked(step);
-    if (checked) answer.right = await this.check(step, answer, true, found ? "Your right answer stays. " : "");
+    if (checked) answer.right = await this.check(step, answer, true, found ? " Your right answer stays." : "");
     else this.note(step);
     if (answer.right || (found && !checked)) this.work().answers[step.id] = answer;
     this.keep();
@@ -346,12 +354,12 @@ export class Labs {
     return chosen ? Number(chosen.value) : { problem: "Choose one of the answers first." };
   }
 
-  private async check(step: Step, answer: Answer, aloud: boolean, before = ""): Promise<boolean> {
+  private async check(step: Step, answer: Answer, aloud: boolean, after = ""): Promise<boolean> {
     try {
       const verdict = judge(step, Number(answer.value), await this.lookup(step, answer.settings), this.data.slips);
       if (this.lab.steps[this.at] !== step) return verdict.right;
       if (!verdict.right && step.kind === "number" && (await this.isOfOtherSetting(step, answer))) verdict.text = "That is right for the setting in the controls, but the question is about the step's own. " + this.resetHint();
-      this.tell(step, verdict.right ? verdict : { right: false, text: before + verdict.text });
+      this.tell(step, verdict.right ? verdict : { right: false, text: verdict.text + after });
       if (step.kind === "predict" && !aloud) await this.reveal(step);
       if (aloud && verdict.right) $("lab-next")?.focus();
       return verdict.right;

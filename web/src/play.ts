@@ -191,6 +191,9 @@ function tell({ numbers: n, wall_ms, settings: s }: Result): void {
       );
     }),
   );
+  const first = n.flows[0]!;
+  const alone = n.flows.length === 1;
+  labs?.measured(`utilization ${percent(n.utilization)}, ${alone ? "" : `Jain's index ${Number.isFinite(n.jain) ? n.jain.toFixed(3) : "–"}, share of ${first.name} ${percent(first.share)}, `}mean RTT of ${first.name} ${digits(first.rtt_mean_ms)} ms`);
   const rate = n.segments / (wall_ms / 1e3) / 1e6;
   say(
     `Utilization ${percent(n.utilization)}${n.flows.length > 1 && Number.isFinite(n.jain) ? `, Jain's index ${n.jain.toFixed(2)}` : ""}. ` +

@@ -64,9 +64,11 @@ def check(place: Path, board: bool, jobs: int | None, as_json: bool) -> int:
     read.
     """
     import tempfile
+    from collections import Counter
 
     from elephan.course import board as boards
     from elephan.course import marking as marks
+    from elephan.course.submissions import clean
     from elephan.runs import Store
 
     files = marks.files_of(place)
@@ -79,7 +81,16 @@ def check(place: Path, board: bool, jobs: int | None, as_json: bool) -> int:
     else:
         _print(folder, one=place.is_file())
         if board:
-            shown = [[str(i + 1), row.student, row.text, row.reason] for i, row in enumerate(rows)]
+            named = Counter(row.student for row in rows)
+            shown = [
+                [
+                    str(i + 1),
+                    row.student if named[row.student] == 1 else f"{row.student} ({clean(row.file.parent.name, 80)})",
+                    row.text,
+                    row.reason,
+                ]
+                for i, row in enumerate(rows)
+            ]
             common.print_table("the board of the class", ["", "student", "score", ""], shown)
     return 1 if folder.refused else 0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from elephan.course.judging import judge
+from elephan.course.judging import judge, solution
 from elephan.course.reference import Reference
 from elephan.course.schema import LabTable, StepTable
 from elephan.course.submissions import Submission, read
@@ -25,7 +25,7 @@ class Mark:
     Attributes:
         step: its id.
         state: right or wrong; given for a prediction and for a text, which a teacher reads; missing; unreadable.
-        text: what helps the student, or the student's text.
+        text: what the step explains once it is answered, what helps otherwise, or the student's text.
         tries: how often the student answered, by the page's count.
     """
 
@@ -129,10 +129,14 @@ def _mark(step: StepTable, submission: Submission, reference: Reference) -> Mark
         return Mark(step.id, MISSING)
     if isinstance(answer.value, str):
         return Mark(step.id, GIVEN, answer.value, answer.tries)
-    verdict = judge(step, answer.value, reference.lookup(step, answer.settings))
-    if step.kind == "predict":
-        return Mark(step.id, GIVEN, "" if verdict.right else "the prediction does not hold", answer.tries)
-    return Mark(step.id, RIGHT if verdict.right else WRONG, "" if verdict.right else verdict.text, answer.tries)
+    lookup = reference.lookup(step, answer.settings)
+    verdict = judge(step, answer.value, lookup)
+    if step.kind != "predict":
+        return Mark(step.id, RIGHT if verdict.right else WRONG, verdict.text, answer.tries)
+    holds = "the prediction holds"
+    if not verdict.right and (place := solution(step, lookup)) is not None:
+        holds = f"the run does something else: {step.options[int(place)].text}"
+    return Mark(step.id, GIVEN, f"{holds.rstrip('.')}. {step.right or ''}".rstrip(), answer.tries)
 
 
 def totals(folder: Folder) -> list[tuple[str, dict[str, str]]]:
