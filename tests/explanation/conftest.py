@@ -24,9 +24,12 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
         if key not in made:
             path = {
                 name: flow.pop(name)
-                for name in ("loss", "queue", "queue_burst", "buffer", "rate_steps", "reorder")
+                for name in (
+                    "loss", "queue", "queue_burst", "queue_parameters", "buffer", "rate_steps", "reorder", "rate",
+                    "rtt", "duration",
+                )
                 if name in flow
-            }
+            }  # fmt: skip
             options: Any = {"rate": "10 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP", "duration": "8 s"}
             options["stack"] = flow.get("stack", "linux")
             scenario = elephan.Scenario.dumbbell([{"algorithm": "cubic", **flow}], **{**options, **path})

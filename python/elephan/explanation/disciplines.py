@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ _CHANCE, _FIRST_DROPS, _LEAST_JUDGED = 0.5, 12, 4
 """Chance from which on a drop shows nothing, number of drops that are judged by themselves too, and the fewest."""
 _MARGIN = 0.03
 """Packets by which times of transmissions at a policer may differ from those of the capture."""
+_APART, _LEAST_DROPS, _STEP = 10.0, 8, 1.5
+"""Gap between drops, relative to the median, across which a bucket may have filled; fewest drops of a stretch; and
+packets by which what passed between two drops may differ from the tokens."""
+_NEAR_FULL = np.arange(-12, 13) * 1e-5
 _AS_WELL = 0.05
 """Difference in the share of wrong packets up to which rates of tokens explain drops alike."""
 
@@ -144,6 +148,34 @@ class VirtualQueue:
     high_bps: float = 0.0
 
 
+def rate_while_full(at_s: NDArray[np.float64], passed: NDArray[np.int64]) -> float | None:
+    """Rate of the tokens between drops that are close to each other, in packets/s: the bucket is empty at each, so as
+    many packets pass as there are tokens. A bucket that fills in between loses tokens, so only stretches without this
+    count. ``None`` if there are too few.
+
+    Args:
+        at_s: times of the drops, in order, s.
+        passed: packets that passed before each.
+    """
+    gaps = np.diff(at_s)
+    if not len(gaps):
+        return None
+    begins = gaps > _APART * float(np.median(gaps))
+    rate = None
+    for _ in range(4):
+        stretch = np.concatenate([[0], np.cumsum(begins)])
+        sizes = np.bincount(stretch)
+        some = (sizes >= _LEAST_DROPS)[stretch]
+        if not some.any():
+            return rate
+        at, number = ((values - (np.bincount(stretch, values) / sizes)[stretch])[some] for values in (at_s, passed))
+        if not at.any():
+            return rate
+        rate = float((at * number).sum() / (at * at).sum())
+        begins = np.abs(np.diff(passed) - rate * gaps) > _STEP
+    return rate
+
+
 def virtual_queue(sent_s: NDArray[np.float64], lost: NDArray[np.bool_], wire_bits: float) -> VirtualQueue:
     """The token bucket that explains the drops best: its virtual queue is full at each drop, and at no other packet."""
     order = np.argsort(sent_s, kind="stable")
@@ -153,7 +185,8 @@ def virtual_queue(sent_s: NDArray[np.float64], lost: NDArray[np.bool_], wire_bit
     span = max(float(times[-1] - times[0]), 1e-3)
     mean = max(float(passed[-1]) / span, 1e-3)
 
-    def fit(rate: float) -> VirtualQueue:
+    def fit(rate: Any) -> VirtualQueue:
+        rate = float(rate)
         free = passed - rate * (times - times[0])
         queue = free - np.minimum.accumulate(free)
         at_drops, accepted = queue[gone], np.sort(queue[~gone])
@@ -170,13 +203,17 @@ def virtual_queue(sent_s: NDArray[np.float64], lost: NDArray[np.bool_], wire_bit
     first, last = np.flatnonzero(gone)[[0, -1]]
     between = float(passed[last] - passed[first]) / max(float(times[last] - times[first]), 1e-3)
     steps = (*np.arange(-0.2, 1.6, 0.02), *np.arange(-0.02, 0.0201, 0.001))
-    coarse = [fit(mean * float(np.exp(step))) for step in steps]
+    coarse = [fit(mean * np.exp(step)) for step in steps]
     if between > 0:
         coarse += [
             fit(between * (1 + step)) for step in (*np.arange(-8, 9) / max(float(passed[last]), 1.0), 1e-5, -1e-5)
         ]
+    drops = np.flatnonzero(gone)
+    full = rate_while_full(times[drops], passed[drops])
+    if full is not None:
+        coarse += [fit(full * (1 + step)) for step in _NEAR_FULL]
     near = min(coarse, key=lambda one: one.cost).rate_bps / wire_bits
-    fine = [fit(near * float(np.exp(step))) for step in (0.0, *np.arange(-0.02, 0.0201, 0.002))]
+    fine = [fit(near * np.exp(step)) for step in (0.0, *np.arange(-0.02, 0.0201, 0.002))]
     best = min((*coarse, *fine), key=lambda one: one.cost)
     alike = [one.rate_bps for one in (*coarse, *fine) if one.cost <= best.cost + _AS_WELL]
     return replace(best, low_bps=min(alike), high_bps=max(alike))

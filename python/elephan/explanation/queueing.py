@@ -38,6 +38,8 @@ _POLICED = 0.5
 _PIE = (0.35, 2.5)
 _SLOWER = 0.9
 """Largest share of the rate that is another one."""
+_LONGEST = 0.99
+"""Quantile of the waits that is the longest queue."""
 _SHORT, _SHORT_SHARE = 3.0, 0.15
 """Longest usual wait of a queue behind a policer, in packets and in base RTTs."""
 _HALF = 0.5
@@ -113,7 +115,7 @@ class _Finder:
         top = 1.1 * full.limit_s + self.packet_s
         above = float(np.mean(waits.accepted_s > top))
         policed = virtual_queue(self.events.seen.left_s, self.events.seen.left_lost, self.wire_bits)
-        is_policer = policed.cost <= _POLICED and policed.rate_bps < _SLOWER * self.rate_bps
+        is_policer = policed.cost <= _POLICED and (policed.rate_bps < _SLOWER * self.rate_bps or self._passes(policed))
         known = np.isfinite(waits.likely_s)
         at, wait, lost = waits.at_s[known], waits.likely_s[known], waits.lost[known]
         codel = codel_excess(at, wait, lost, self.packet_s, self.error_s)
@@ -196,6 +198,13 @@ class _Finder:
             loss=share_of(self.drops, self.sent),
             loss_reason=f"{clustered:.0%} of the losses are next to another, and they come after any wait",
         )  # fmt: skip
+
+    def _passes(self, policed: VirtualQueue) -> bool:
+        """Packets hardly wait where a queue as long as the burst would make them wait: the rate is the sender's own."""
+        longest = float(np.quantile(self.waits.accepted_s, _LONGEST)) / self.packet_s
+        if longest > _SHORT or policed.rate_bps >= self.rate_bps:
+            return False
+        return policed.burst_packets > max(_SHORT, 2 * longest)
 
     def _clustered(self) -> float:
         """Share of the drops whose neighbor was dropped too."""
