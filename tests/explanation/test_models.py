@@ -46,10 +46,11 @@ def test_the_rate_of_an_application_is_not_that_of_the_path(make: Make) -> None:
 
 
 def test_only_the_first_of_many_segments_are_replayed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elephan.explanation.explaining.MOST_REPLAYED", 3000)
+    monkeypatch.setattr("elephan.explanation.connection.MOST_REPLAYED", 3000)
     found = elephan.explain(make())
     assert found.events.segments <= 3000
     assert any("first 3000 of" in note for note in found.notes)
+    assert found.check.distance < 0.05
 
 
 def test_what_if_changes_the_path(bulk: Explanation) -> None:

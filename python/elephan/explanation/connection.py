@@ -8,9 +8,11 @@ do not wrap. The hosts are called A and B: A sends the data that are explained.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +49,9 @@ ACKS: Mapping[str, str] = {
     },
 }
 """Columns of ``acks``: packets of B with an acknowledgment, without SYN and RST. Blocks are in the packet's order."""
+
+MOST_REPLAYED = 500_000
+"""Most segments that are replayed by each algorithm: about 1 GB of memory."""
 
 Place = Literal["sender", "receiver", "between"]
 
@@ -166,6 +171,16 @@ class Connection:
         small = sizes.filter(sizes <= 1460)
         most = small.mode().max() if not small.is_empty() else None
         return int(most) if isinstance(most, int) else 1448
+
+    @cached_property
+    def beginning(self) -> Connection:
+        """The connection until the last segment that is replayed: itself if it has no more."""
+        sizes = self.segments["bytes"].to_numpy().astype(np.int64)
+        past = int(np.searchsorted(np.cumsum(-(-sizes // self.mss)), MOST_REPLAYED, side="right"))
+        if past == self.segments.height:
+            return self
+        end_ns = int(self.segments["time_ns"][past])
+        return replace(self, segments=self.segments.head(past), acks=self.acks.filter(self.acks["time_ns"] < end_ns))
 
     @property
     def duration_s(self) -> float:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from elephan.explanation.connection import Connection, Handshake
 
-MOST_SEGMENTS = 1_000_000
+_MOST_SEGMENTS = 1_000_000
 """Most segments of a replay; later ones are left out."""
 _FIRST_NS = 1_000_000_000
 """Time of the first packet in a replay, ns: the clocks of a host show later times than zero."""
@@ -182,7 +182,7 @@ class _Walk:
         capture = AsSent(connection)
         self.connection, self.capture = connection, capture
         acks = connection.acks
-        self.count = min(len(capture.begins), MOST_SEGMENTS)
+        self.count = min(len(capture.begins), _MOST_SEGMENTS)
         self.segments = [_Segment() for _ in range(self.count)]
         self.sacked = bytearray(self.count)
         self.sacked_count = 0

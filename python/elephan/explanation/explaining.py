@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 12
 """Most connections in an answer; ``flows`` of the capture has all."""
-MOST_REPLAYED = 500_000
-"""Most segments that are replayed by each algorithm: about 1 GB of memory."""
 MOST_RANKED = 10
 _MOST_INTERVALS = 200
 _MOSTLY = 0.8
@@ -81,12 +79,13 @@ class Explanation:
     @property
     def notes(self) -> tuple[str, ...]:
         """Shortcomings of the capture, in sentences."""
-        if self.connection.segments.height <= MOST_REPLAYED:
+        beginning = self.connection.beginning
+        if beginning is self.connection:
             return self.connection.notes
         return (
             *self.connection.notes,
-            f"the path and the algorithm are found from the first {MOST_REPLAYED} of "
-            f"{self.connection.segments.height} segments",
+            f"the path and the algorithm are found from the first {beginning.segments.height} of "
+            f"{self.connection.segments.height} packets with data",
         )
 
     @cached_property
@@ -98,7 +97,7 @@ class Explanation:
         """
         from elephan.explanation.events import events_of
 
-        return events_of(_beginning(self.connection))
+        return events_of(self.connection.beginning)
 
     @cached_property
     def path(self) -> PathFit:
@@ -323,15 +322,6 @@ def explain_file(file: str | Path, *, flow: int | None = None) -> Explanation | 
     if flow is not None:
         raise ScenarioError("chooses a connection of a capture; of a log, the largest is taken", source="--flow")
     return explain_log(read_log(file, kind))
-
-
-def _beginning(connection: Connection) -> Connection:
-    """The first segments of a connection, and the acknowledgments until then."""
-    segments, acks = connection.segments, connection.acks
-    if segments.height <= MOST_REPLAYED:
-        return connection
-    end_ns = int(segments["time_ns"][MOST_REPLAYED])
-    return replace(connection, segments=segments.head(MOST_REPLAYED), acks=acks.filter(acks["time_ns"] < end_ns))
 
 
 def _without_application(fit: PathFit, limits: Limits, goodput_bps: float) -> PathFit:

@@ -10,6 +10,7 @@ import numpy as np
 
 from elephan.explanation.connection import Connection
 from elephan.explanation.results import FLOW, OF_PATH, Limit, Limits, PathDraw, PathFit
+from elephan.explanation.timeline import round_trips, timeline_of
 from elephan.rates import payload_rate_mbps
 from elephan.scenario.errors import ScenarioError
 
@@ -134,7 +135,7 @@ def check_model(fit: PathFit, algorithm: str, events: Events, connection: Connec
     if summary["goodput_mbps"] is None or summary["rtt_mean_ms"] is None:
         raise ScenarioError(f"{algorithm} simulated on the fitted path delivers nothing in the second half")
     duration_s = duration_of(limits)
-    captured = captured_numbers(events, duration_s / 2, duration_s)
+    captured = captured_numbers(events, connection, duration_s / 2, duration_s)
     if limits.main not in OF_PATH or not np.isfinite(captured["rtt_mean_ms"]):
         captured = _while_limited(limits)
     rows = (
@@ -144,27 +145,47 @@ def check_model(fit: PathFit, algorithm: str, events: Events, connection: Connec
     return ModelCheck(algorithm, rows, max(row.difference for row in rows), run)
 
 
-def captured_numbers(events: Events, from_s: float, to_s: float) -> dict[str, float]:
+def captured_numbers(events: Events, connection: Connection, from_s: float, to_s: float) -> dict[str, float]:
     """Numbers of the captured flow in a part of its time, by the names of metrics; times are from its first segment.
 
     Args:
-        events: the events of the capture.
+        events: the events of the capture, or of its beginning.
+        connection: its packets, which count where the events end earlier.
         from_s, to_s: the part, s.
     """
     seen = events.seen
     start_s = float(seen.left_s[0])
     low, high = start_s + from_s, start_s + to_s
+    if connection.beginning is not connection:
+        return _numbers_of_packets(connection, from_s, to_s)
     acked = (seen.acked_s >= low) & (seen.acked_s < high)
     rtts = seen.rtt_s[acked & np.isfinite(seen.rtt_s)]
     first = np.zeros(len(seen.left), dtype=bool)
     first[np.unique(seen.left, return_index=True)[1]] = True
     again = ~first & (seen.left_s >= low) & (seen.left_s < high)
+    goodput_mbps = payload_rate_mbps(float(seen.delivered[acked].sum()), events.payload_bytes, high - low)
+    return _numbers(goodput_mbps, rtts, float(again.sum()))
+
+
+def _numbers_of_packets(connection: Connection, from_s: float, to_s: float) -> dict[str, float]:
+    line = timeline_of(connection)
+    low_ns, high_ns = (line.start_ns + round(at_s * 1e9) for at_s in (from_s, to_s))
+    reached = np.append(int(line.first.min()), line.ack)[np.searchsorted(line.acked_ns, (low_ns, high_ns))]
+    at_ns, rtt_ns = round_trips(line)
+    rtts = rtt_ns[(at_ns >= low_ns) & (at_ns < high_ns)] / 1e9
+    again = line.again & (line.sent_ns >= low_ns) & (line.sent_ns < high_ns)
+    segments = np.ceil((line.past - line.first)[again] / connection.mss).sum()
+    goodput_mbps = payload_rate_mbps(float(reached[1] - reached[0]), 1, (high_ns - low_ns) / 1e9)
+    return _numbers(goodput_mbps, rtts, float(segments))
+
+
+def _numbers(goodput_mbps: float, rtts: NDArray[np.float64], retransmits: float) -> dict[str, float]:
     some = len(rtts) > 0
     return {
-        "goodput_mbps": payload_rate_mbps(float(seen.delivered[acked].sum()), events.payload_bytes, high - low),
+        "goodput_mbps": goodput_mbps,
         "rtt_mean_ms": float(rtts.mean()) * 1e3 if some else float("nan"),
         "rtt_p95_ms": float(np.quantile(rtts, 0.95)) * 1e3 if some else float("nan"),
-        "retransmits": float(again.sum()),
+        "retransmits": retransmits,
     }
 
 

@@ -88,7 +88,7 @@ class _Refiner:
         self.connection, self.limits, self.jobs = connection, limits, jobs
         duration_s = duration_of(limits)
         self.halves = (_Half(0.0, duration_s / 2), _Half(duration_s / 2, duration_s))
-        numbers = [captured_numbers(events, half.from_s, half.to_s) for half in self.halves]
+        numbers = [captured_numbers(events, connection, half.from_s, half.to_s) for half in self.halves]
         self.captured = np.array([_scaled(name, one[name]) for one in numbers for name in _METRICS], dtype=np.float64)
         self.spread: Floats = np.zeros(len(self.captured))
         self.stream = np.random.default_rng(events.segments)

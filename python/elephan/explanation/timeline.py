@@ -82,6 +82,35 @@ def timeline_of(connection: Connection) -> Timeline:
     )  # fmt: skip
 
 
+def round_trips(line: Timeline) -> tuple[Longs, Longs]:
+    """Times of acknowledgments, and their round trips: only of data that were sent once, ns."""
+    if not len(line.ack):
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    new = np.concatenate([[True], np.diff(line.ack) > 0])
+    reached, at_ns = line.ack[new], line.acked_ns[new]
+    once = ~line.again
+    past, sent_ns = line.past[once], line.sent_ns[once]
+    order = np.argsort(past, kind="stable")
+    found = np.searchsorted(past[order], reached, side="left")
+    inside = found < len(order)
+    found, reached, at_ns = found[inside], reached[inside], at_ns[inside]
+    exact = past[order][found] == reached
+    rtt = at_ns - sent_ns[order][found]
+    # An acknowledgment that fills a hole says when the retransmission came.
+    good = exact & (rtt > 0) & ~_repaired(line, reached)
+    return at_ns[good], rtt[good]
+
+
+def _repaired(line: Timeline, reached: Longs) -> Flags:
+    """Acknowledgments of data of which some was sent again."""
+    if not line.again.any():
+        return np.zeros(len(reached), dtype=bool)
+    firsts = np.sort(line.first[line.again])
+    before = np.concatenate([[-(2**62)], reached[:-1]])
+    result: Flags = np.searchsorted(firsts, before, side="left") < np.searchsorted(firsts, reached, side="left")
+    return result
+
+
 def _departures(segments: pl.DataFrame) -> tuple[Longs, int]:
     """Times at which segments left, from their timestamps; their captured times if they have none."""
     seen_ns: Longs = segments["time_ns"].to_numpy()
