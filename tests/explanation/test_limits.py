@@ -34,6 +34,15 @@ def test_an_application_below_the_path_is_the_limit(at: str, make: Make) -> None
     assert shares(make(at, application={"rate": "3 Mbit/s"}))[Limit.APPLICATION] > 0.9
 
 
+@pytest.mark.parametrize("at", ["sender", "receiver"])
+def test_a_window_that_grows_below_the_path_is_no_application(at: str, make: Make) -> None:
+    path = {"rate": "25 Mbit/s", "rtt": "160 ms", "buffer": "4 BDP", "duration": "24 s"}
+    found = elephan.explain(make(at, algorithm="westwood:linux", **path))
+    assert found.connection.position.place == at
+    assert found.limits.series["rtt_max_s"][-20:].max() < 0.17
+    assert Limit.APPLICATION not in found.limits.fractions
+
+
 def test_pauses_of_an_application_are_found_where_they_are(make: Make) -> None:
     writes = [{"at": f"{second} s", "size": "200 kB"} for second in (0, 2, 4, 6)]
     limits = elephan.explain(make(application={"writes": writes})).limits

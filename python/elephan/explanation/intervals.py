@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from elephan.explanation.connection import Connection
-from elephan.explanation.timeline import Timeline
+from elephan.explanation.timeline import Timeline, round_trips
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +29,8 @@ _ROUNDS = 2.0
 _GAP_SHARE = 0.1
 _GAP_NS = 200_000
 """Fraction of the time between acknowledgments, and time, within which the last one counts as a segment's release."""
+_BY_CHANCE = 0.3
+"""Largest share of the time near an acknowledgment in which this still shows that it releases segments."""
 DELAYED_NS = 25_000_000
 """Least delay of an acknowledgment that is a timer's (Linux: 40 ms; RFC 1122: up to 500 ms)."""
 _QUEUE_SHARE = 0.08
@@ -72,7 +74,7 @@ class Measured:
         self.base_ns = max(connection.position.rtt_ns, 1)
         self.count = len(edges) - 1
         self._events()
-        rtts = self._rtts()
+        rtts = round_trips(line)
         if len(rtts[0]):
             self.base_ns = max(1, int(rtts[1].min()))
         gaps = self._gaps()
@@ -162,36 +164,6 @@ class Measured:
             medians[i] = np.median(some) if len(some) else (medians[i - 1] if i else 0.0)
         return most, medians
 
-    def _rtts(self) -> tuple[Longs, Longs]:
-        """Times of acknowledgments, and their round trips: only of data that were sent once."""
-        line = self.line
-        if not len(line.ack):
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        new = np.concatenate([[True], np.diff(line.ack) > 0])
-        reached, at_ns = line.ack[new], line.acked_ns[new]
-        once = ~line.again
-        past, sent_ns = line.past[once], line.sent_ns[once]
-        order = np.argsort(past, kind="stable")
-        found = np.searchsorted(past[order], reached, side="left")
-        inside = found < len(order)
-        found, reached, at_ns = found[inside], reached[inside], at_ns[inside]
-        exact = past[order][found] == reached
-        rtt = at_ns - sent_ns[order][found]
-        # An acknowledgment that fills a hole says when the retransmission came.
-        repaired = self._repaired(reached)
-        good = exact & (rtt > 0) & ~repaired
-        return at_ns[good], rtt[good]
-
-    def _repaired(self, reached: Longs) -> Flags:
-        """Acknowledgments of data of which some was sent again."""
-        line = self.line
-        if not line.again.any():
-            return np.zeros(len(reached), dtype=bool)
-        firsts = np.sort(line.first[line.again])
-        before = np.concatenate([[-(2**62)], reached[:-1]])
-        result: Flags = np.searchsorted(firsts, before, side="left") < np.searchsorted(firsts, reached, side="left")
-        return result
-
     def _extremes(self, at_ns: Longs, rtt: Longs) -> tuple[Floats, Floats]:
         low, high = np.full(self.count, np.inf), np.full(self.count, -np.inf)
         place = self._place(at_ns)
@@ -208,7 +180,8 @@ class Measured:
         if len(line.sent_ns) < 2 or not len(line.acked_ns):
             return np.ones(self.count), np.zeros(self.count)
         pause = np.diff(line.sent_ns)
-        last = np.searchsorted(line.acked_ns, line.sent_ns[1:], side="right") - 1
+        # A time from a timestamp is up to a tick early.
+        last = np.searchsorted(line.acked_ns, line.sent_ns[1:] + line.resolution_ns, side="right") - 1
         since = line.sent_ns[1:] - line.acked_ns[np.maximum(last, 0)]
         usual = max(1.0, (line.end_ns - line.start_ns) / len(line.acked_ns))
         near = min(_GAP_SHARE * usual, _GAP_SHARE * self.base_ns, _GAP_NS) + line.resolution_ns
@@ -225,7 +198,11 @@ class Measured:
                 result: Floats = np.where(whole > 0, some / whole, np.nan)
             return result
 
-        return share(released), share(partial)
+        # Acknowledgments that are hardly further apart than that are near any segment.
+        acks = np.bincount(self._place(line.acked_ns), minlength=self.count)
+        by_chance = acks * (near + line.resolution_ns) / np.maximum(np.diff(self.edges), 1)
+        hidden = (line.resolution_ns > 0) & (by_chance > _BY_CHANCE)
+        return np.where(hidden, np.nan, share(released)), share(partial)
 
     def _evenness(self, connection: Connection) -> Floats:
         """How evenly data are captured in each interval: bursts of a window are followed by a pause."""
