@@ -7,7 +7,8 @@ A capture is a draw: one of 15 algorithms, the rate, the RTT, the buffer, the di
 and the place, which is the receiver for a third. Each is made, judged and deleted before the next, and its line is
 appended to ``--rows``, so an interrupted survey goes on where it was. The summary says how often the algorithm, the
 rate (5 %), the base RTT (2 %) and the stated buffers (15 %) are right, how often intervals contain the truth, and how
-often no algorithm is named if the true one is no candidate. Of what-if it says how often the goodput (10 %) and the
+often no algorithm is named if the true one is no candidate: of all captures, and of those in which no other algorithm
+sends the same segments as the true one. Of what-if it says how often the goodput (10 %) and the
 95th percentile of RTTs (15 %) of other algorithms are those of the true path simulated, as means of eight seeds, and
 how often intervals contain them; and of the limits, in how many of all intervals they are the path's, which limits all
 of these flows.
@@ -36,7 +37,7 @@ from elephan.explanation import (
     PathFit,
     explain,
 )
-from elephan.explanation.algorithm import bounds_of, judged
+from elephan.explanation.algorithm import ALIKE, bounds_of, judged
 from elephan.explanation.predicting import duration_of
 from elephan.explanation.results import OF_PATH, Limits
 from elephan.metrics.batch import batch
@@ -59,7 +60,8 @@ ALTERNATIVES = ("cubic:linux", "bbr:linux", "htcp:linux")
 TRUTH_SEEDS = tuple(range(1, 9))
 PREDICTED = {"goodput_mbps": 0.10, "rtt_p95_ms": 0.15}
 BOUNDS = {
-    "algorithm": 0.97, "algorithm elsewhere": 0.9, "none without it": 0.9, "rate": 0.9, "rtt": 0.95, "buffer": 0.8,
+    "algorithm": 0.97, "algorithm elsewhere": 0.9, "none without it, untwinned": 0.9, "rate": 0.9, "rtt": 0.95,
+    "buffer": 0.8,
     "interval of rate": 0.9, "interval of rtt": 0.9, "interval of buffer": 0.9, "what-if goodput_mbps": 0.8,
     "what-if rtt_p95_ms": 0.8, "interval of goodput_mbps": 0.9, "interval of rtt_p95_ms": 0.9, "limits": 0.95,
 }  # fmt: skip
@@ -82,19 +84,24 @@ class Draw:
     place: str
 
     @classmethod
-    def of(cls, number: int, most_mbps: float) -> Draw:
+    def of(cls, number: int, most_mbps: float, least_mbps: float = RATES_MBPS[0]) -> Draw:
         """Draw a number's capture."""
         drawn = random.Random(number)
 
         def between(low: float, high: float) -> float:
             return float(f"{math.exp(drawn.uniform(math.log(low), math.log(high))):.4g}")
 
-        rate, rtt = between(RATES_MBPS[0], min(most_mbps, RATES_MBPS[1])), between(*RTTS_MS)
+        rate, rtt = between(least_mbps, most_mbps), between(*RTTS_MS)
         packets = max(LEAST_BUFFER, round(between(*BUFFERS_BDP) * rate * 1e3 * rtt / PACKET_BITS))
         return cls(
             number, ALGORITHMS[number % len(ALGORITHMS)], rate, rtt, packets, drawn.choice(QUEUES),
             drawn.choice(LOSSES), drawn.choice(OTHERS), drawn.choice(("sender", "sender", "receiver")),
         )  # fmt: skip
+
+    @property
+    def held_packets(self) -> int:
+        """Packets that the queue holds: slow start may fill it before CoDel or PIE drops enough."""
+        return self.buffer_packets if self.queue in ("droptail", "policer") else max(self.buffer_packets, LARGE_BUFFER)
 
     def scenario(self, simulated: str | None = None, duration_s: float = DURATION_S) -> Scenario:
         """The path, with the flow on Linux, or with another algorithm that is simulated."""
@@ -113,7 +120,7 @@ class Draw:
                 "queue_parameters": {"rate": f"{self.rate_mbps} Mbit/s", "burst": f"{burst} B"},
             }  # fmt: skip
         elif self.queue != "droptail":
-            path["buffer"] = f"{max(self.buffer_packets, LARGE_BUFFER)} packets"
+            path["buffer"] = f"{self.held_packets} packets"
         if self.loss:
             path["loss"] = self.loss
         flows, traffic = [flow], []
@@ -146,12 +153,13 @@ def judge(draw: Draw) -> dict[str, Any]:
     found, path = explained.algorithm, explained.path
     name = draw.algorithm.split(":")[0]
     others = {match.algorithm: match.score for match in found.ranking if match.algorithm.split(":")[0] != name}
+    score = max((match.score for match in found.ranking if match.algorithm.split(":")[0] == name), default=0.0)
     without = (
         judged(others, events.segments, found.tolerance_s, bounds_of(events)) if others else AlgorithmFit((), (), 0.0)
     )
     return {
         **asdict(draw), "segments": events.segments, "names": found.names, "without": without.names,
-        "score": max((match.score for match in found.ranking if match.algorithm.split(":")[0] == name), default=0.0),
+        "score": score, "has_twin": any(abs(other - score) <= ALIKE for other in others.values()),
         "found_queue": path.queue, "losses": int(events.seen.lost.sum()), **_compared(draw, path),
         "limits": _of_path(limits), "what_if": _predicted(draw, explained),
     }  # fmt: skip
@@ -179,12 +187,9 @@ def _predicted(draw: Draw, explained: Explanation) -> dict[str, list[tuple[float
 def _compared(draw: Draw, path: PathFit) -> dict[str, Any]:
     """Each number as a multiple of its true value, and if its interval contains this."""
     packet_bytes = PACKET_BITS / 8
-    limits = draw.queue in ("droptail", "policer")
     truth = {
-        "rate": draw.rate_mbps * 1e6,
-        "rtt": draw.rtt_ms / 1e3,
-        "buffer": draw.buffer_packets * packet_bytes if limits else math.nan,
-    }
+        "rate": draw.rate_mbps * 1e6, "rtt": draw.rtt_ms / 1e3, "buffer": draw.held_packets * packet_bytes,
+    }  # fmt: skip
     return {name: _of_truth(path.by_name[name], value) for name, value in truth.items()}
 
 
@@ -209,6 +214,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     count("algorithm", (right(row) for row in rows if row["place"] == "sender"))
     count("algorithm elsewhere", (right(row) for row in rows if row["place"] != "sender"))
     count("none without it", (not row["without"] for row in rows))
+    count("none without it, untwinned", (not row["without"] for row in rows if not (right(row) and row["has_twin"])))
     for name, tolerance in TOLERANCES.items():
         stated = [row[name] for row in rows if row[name] is not None]
         answers = [abs(value - 1) <= tolerance for value, _ in stated]
@@ -228,6 +234,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="algorithms and paths of captures from Linux in virtual time")
     parser.add_argument("--first", type=int, default=0, help="number of the first capture")
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--least-mbps", type=float, default=RATES_MBPS[0])
     parser.add_argument("--most-mbps", type=float, default=50.0)
     parser.add_argument("--rows", type=Path, default=Path(".elephan/capture_survey.jsonl"))
     given = parser.parse_args()
@@ -237,7 +244,7 @@ def main() -> int:
     known = {row["number"] for row in rows}
     with given.rows.open("a", encoding="utf-8") as file:
         for number in (number for number in wanted if number not in known):
-            row = judge(Draw.of(number, given.most_mbps))
+            row = judge(Draw.of(number, given.most_mbps, given.least_mbps))
             file.write(json.dumps(row) + "\n")
             file.flush()
             rows.append(json.loads(json.dumps(row)))
