@@ -15,7 +15,7 @@ from tests import scripts
 
 from elephan.board import Board, BoardError, Row, again, collect, site
 from elephan.board.rows import rows
-from elephan.cli.main import cli
+from elephan.cli.main import cli, run_command
 from elephan.runs import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -216,3 +216,16 @@ def test_the_front_page_says_what_was_not_run(folder: Path, tmp_path: Path) -> N
     assert "rfc9743 (not run)" in text
     assert re.search(r"\d+ cells are <em>not run</em>", text)
     assert "not on this board: rfc7928" in text
+
+
+def test_reproduce_outside_a_source_tree_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["reproduce", "--sample", "2"]) == 2
+    assert capsys.readouterr().err == (
+        "elephan: reproduce: there is no folder 'board': the board is a folder of Elephan's source tree; go there, "
+        "or name it with --board DIR\n"
+    )
+    assert run_command(["reproduce", "--sample", "2", "--board", "."]) == 2
+    assert "the folder '.' is no board: verdicts.parquet is missing" in capsys.readouterr().err

@@ -87,9 +87,10 @@ class Board:
             try:
                 tables[name] = pl.read_parquet(file)
             except FileNotFoundError:
-                raise BoardError(
-                    f"'{folder}' has no board ({file.name} is missing); it is 'board' in the source tree"
-                ) from None
+                if not folder.exists():
+                    where = "the board is a folder of Elephan's source tree; go there, or name it with --board DIR"
+                    raise BoardError(f"there is no folder '{folder}': {where}") from None
+                raise BoardError(f"the folder '{folder}' is no board: {file.name} is missing") from None
             except (OSError, pl.exceptions.PolarsError) as error:
                 raise BoardError(f"'{file}' is not readable: {str(error).splitlines()[0]}") from None
             if dict(tables[name].schema) != columns:
@@ -97,7 +98,7 @@ class Board:
         try:
             date = str(json.loads((folder / "board.json").read_text(encoding="utf-8"))["date"])
         except (OSError, ValueError, KeyError, TypeError):
-            raise BoardError(f"'{folder}' has no board (board.json is missing or damaged)") from None
+            raise BoardError(f"the folder '{folder}' is no board: board.json is missing or damaged") from None
         return cls(folder, **tables, date=date)
 
     def write(self) -> None:
