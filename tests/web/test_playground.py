@@ -171,6 +171,28 @@ def test_a_saved_file_runs_and_gives_the_pages_numbers(page: Page, tmp_path: Pat
     assert scenario_of(lesson["settings"]).canonical()["links"] == scenario.canonical()["links"]
 
 
+def test_formulas_of_the_reader_are_an_algorithm(page: Page, tmp_path: Path) -> None:
+    before = runs(page)
+    page.select_option("#algorithm-0", "expression")
+    after(page, before)
+    before = runs(page)
+    page.fill("#parameter-0-growth", "1.2*(t - cbrt(0.75*w_max))*(t - cbrt(0.75*w_max))*rtt")
+    after(page, before)
+    before = runs(page)
+    page.fill("#parameter-0-kept", "0.7")
+    after(page, before)
+    assert page.evaluate("elephan.form().flows[0].parameters.kept") == "0.7"
+    with page.expect_download() as download:
+        page.click("#save-toml")
+    saved = tmp_path / "saved.toml"
+    download.value.save_as(saved)
+    (run,) = sweep([Scenario.load(saved)], on="sim", store=Store(tmp_path / "store"), jobs=1)
+    shown = page.evaluate("elephan.numbers().flows[0].goodput_mbps")
+    assert shown == run.summary()["flows"][0]["goodput_mbps"]
+    page.fill("#parameter-0-growth", "w +")
+    until(page, "document.getElementById('status').textContent.includes('a function is missing before')")
+
+
 def test_pictures_and_numbers_can_be_saved(page: Page) -> None:
     with page.expect_download() as download:
         page.click("#save-png")

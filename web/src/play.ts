@@ -359,6 +359,8 @@ function parameterList(flow: Flow, i: number): HTMLElement {
       input = element("input", { type: "number", id, step: "any", placeholder: usual === null ? "" : String(usual) });
       if (parameter.min !== null) input.min = String(parameter.min);
       if (parameter.max !== null) input.max = String(parameter.max);
+    } else if (parameter.type === "text") {
+      input = element("input", { type: "text", id, placeholder: String(usual), maxLength: parameter.max ?? 2000, spellcheck: false, autocomplete: "off" });
     } else {
       const words = parameter.type === "switch" ? ["true", "false"] : parameter.choices;
       input = element("select", { id }, element("option", { value: "", textContent: `${String(usual)} (default)` }), ...words.map((word) => element("option", { value: word, textContent: word })));
@@ -372,7 +374,8 @@ function parameterList(flow: Flow, i: number): HTMLElement {
     };
     list.append(element("div", { className: "field" }, element("label", { htmlFor: id, textContent: parameter.name }), element("span", {}, input, parameter.unit ? ` ${parameter.unit}` : ""), element("small", { textContent: parameter.doc })));
   }
-  list.open = Object.keys(flow.parameters).length > 0;
+  // Without its formulas the algorithm of formulas says nothing.
+  list.open = Object.keys(flow.parameters).length > 0 || entry.parameters.some((parameter) => parameter.type === "text");
   return list;
 }
 

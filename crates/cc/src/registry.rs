@@ -128,8 +128,7 @@ algorithms! {
     Dctcp = crate::dctcp::Dctcp,
     Prague = crate::prague::Prague,
     Fixed = crate::fixed::Fixed,
-    // A user's formulas, and a user's network; the engine of a page has neither, to keep pages small.
-    #[cfg(not(target_arch = "wasm32"))]
+    // A user's formulas, and a user's network, which the engine of a page lacks, to keep pages small.
     Expression = crate::expression::Expression,
     #[cfg(not(target_arch = "wasm32"))]
     Policy = crate::policy::Policy,

@@ -48,7 +48,9 @@ def living(runs: Iterable[Form]) -> Living | None:
     fitting = [{"label": label, "hash": key, "form": form} for label, key, form in runs if fits(form)]
     if not fitting or not page.is_built() or not page.has("report.js"):
         return None
-    data = {"runs": fitting, "algorithms": [entry["name"] for entry in page.plain_algorithms()], "template": template()}
+    # Formulas need fields of their own, which a report does not have.
+    named = [one["name"] for one in page.plain_algorithms() if all(p["type"] != "text" for p in one["parameters"])]
+    data = {"runs": fitting, "algorithms": named, "template": template()}
     return Living(
         worker=page.inside_script(page.built("worker.js").decode()),
         engine=page.engine_text(),

@@ -25,7 +25,7 @@ QUEUES = ("droptail", "codel", "fq_codel", "pie", "red", "dualpi2")
 """Queue disciplines that can run with their defaults only."""
 
 
-NOT_IN_PAGES = ("expression", "policy")
+NOT_IN_PAGES = ("policy",)
 """Algorithms that the engine of a page lacks (crates/cc/src/registry.rs)."""
 
 
@@ -105,7 +105,6 @@ def data() -> dict[str, Any]:
             "parameters": [
                 {key: parameter.get(key) for key in ("name", "type", "default", "min", "max", "choices", "unit", "doc")}
                 for parameter in entry["parameters"]
-                if parameter["type"] != "text"
             ],
             "presets": [preset for preset in entry["presets"] if preset["name"]],
         }
