@@ -333,10 +333,14 @@ impl Link {
         twice
     }
 
-    /// Next packet at the far end, with its time of arrival. Returns `None` if a packet that arrives at this link at
-    /// `horizon` or later may precede that packet.
+    /// Time before which no packet reaches the far end that arrives at this link at `horizon` or later.
+    pub(crate) fn landing_horizon(&self, horizon: Time) -> Time {
+        horizon + self.least_crossing(0)
+    }
+
+    /// Next packet that reaches the far end before `horizon`, with the time at which it does.
+    #[inline]
     pub(crate) fn land(&mut self, horizon: Time) -> Option<(Packet, Time)> {
-        let horizon = horizon + self.least_crossing(0);
         self.wire.as_mut()?.land(horizon)
     }
 

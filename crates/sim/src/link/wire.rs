@@ -55,8 +55,13 @@ impl InFlight {
         }
     }
 
-    fn pop(&mut self) -> Option<Flying> {
-        let (_, is_in_order) = self.next()?;
+    /// Removes the packet that arrives next, if it arrives before `horizon`.
+    #[inline]
+    fn pop_before(&mut self, horizon: Time) -> Option<Flying> {
+        if self.others.is_empty() {
+            return if self.in_order.front()?.arrives < horizon { self.in_order.pop_front() } else { None };
+        }
+        let (_, is_in_order) = self.next().filter(|(next, _)| next.arrives < horizon)?;
         if is_in_order { self.in_order.pop_front() } else { self.others.pop().map(|Reverse(other)| other) }
     }
 
@@ -168,11 +173,9 @@ impl Wire {
     }
 
     /// The next packet that arrives before `horizon`, with its time.
+    #[inline]
     pub(super) fn land(&mut self, horizon: Time) -> Option<(Packet, Time)> {
-        if self.head() >= horizon {
-            return None;
-        }
-        self.flying.pop().map(|next| (next.packet, next.arrives))
+        self.flying.pop_before(horizon).map(|next| (next.packet, next.arrives))
     }
 
     pub(super) fn for_each(&self, look: impl FnMut(&Packet)) {

@@ -263,9 +263,8 @@ enum Uncommon {
     Refused(LinkId, Packet),
     /// The link sends the packet with a mark.
     Marked(Packet, Time),
-    /// The link's delay varies, or the link reorders or duplicates packets. The time is that of the packet's arrival at
-    /// the far end without these impairments.
-    Launch(Packet, Time),
+    /// The link has duplicated a packet. The time is that of the packet's arrival at the far end without impairments.
+    Duplicated(Packet, Time),
     /// The packet stands for several.
     Train(Packet),
 }
@@ -348,17 +347,39 @@ impl Network {
     /// Takes a link's turn: carries all packets that arrive before `horizon`. Returns true if there was a packet before
     /// `horizon`.
     pub fn run_link(&mut self, link: LinkId, horizon: Time) -> bool {
-        let mut worked = if self.links[link.index()].is_served() {
+        let worked = if self.links[link.index()].is_served() {
             self.serve_departures(link, horizon)
         } else {
             self.serve_arrivals(link, horizon)
         };
-        while let Some((packet, at)) = self.links[link.index()].land(horizon) {
-            worked = true;
-            let tail = self.tail(&packet);
-            self.forward(packet.next_hop(at + tail.of(packet.bytes())));
+        self.links[link.index()].is_unsteady() && self.serve_landings(link, horizon) || worked
+    }
+
+    /// Forwards the packets on a link's delay line that no later packet can overtake, if all that arrive at the link before
+    /// `horizon` are on it. Returns true if there was one.
+    fn serve_landings(&mut self, link: LinkId, horizon: Time) -> bool {
+        let mut worked = false;
+        let horizon = self.links[link.index()].landing_horizon(horizon);
+        while let Some(packet) = self.land_common(link, horizon, &mut worked) {
+            self.forward(packet);
         }
         worked
+    }
+
+    /// Delivers the packets that arrive at a link's far end before `horizon`, up to one that must be forwarded.
+    #[inline(never)]
+    fn land_common(&mut self, link: LinkId, horizon: Time, worked: &mut bool) -> Option<Packet> {
+        let (links, mut behind) = self.split();
+        let link = &mut links[link.index()];
+        loop {
+            let (packet, at) = link.land(horizon)?;
+            *worked = true;
+            let hop = &behind.hops[behind.paths.hop_of(&packet)];
+            let packet = packet.next_hop(at + hop.tail.of(packet.bytes()));
+            if let Some(packet) = behind.deliver(packet, hop.next) {
+                return Some(packet);
+            }
+        }
     }
 
     /// Takes the turn of a link whose queue decides at departures.
@@ -471,7 +492,7 @@ impl Network {
                     let packet = self.note_mark(link, packet.at, packet);
                     self.leave(link, packet, at);
                 }
-                Uncommon::Launch(packet, at) => self.leave(link, packet, at),
+                Uncommon::Duplicated(packet, at) => self.note_duplicate(link, at, &packet),
                 Uncommon::Train(train) => {
                     if let Some(train) = self.carry_train(link, train) {
                         self.forward(train);
@@ -565,7 +586,10 @@ impl Network {
                 return Some(Uncommon::Marked(packet.marked(), at));
             }
             if unsteady {
-                return Some(Uncommon::Launch(packet, at));
+                if link.launch(packet, at) {
+                    return Some(Uncommon::Duplicated(packet, at));
+                }
+                continue;
             }
             let hop = &behind.hops[behind.paths.hop_of(&packet)];
             let mut packet = packet.next_hop(at + hop.tail.of(bytes));

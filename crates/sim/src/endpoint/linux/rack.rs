@@ -145,6 +145,12 @@ impl Rack {
         }
     }
 
+    /// True if the reordering window may have another width after [`Rack::adapt`].
+    pub fn may_adapt(&self) -> bool {
+        let Window { steps, persists, is_pending, .. } = self.window;
+        is_pending || (persists == 0 && steps != 1)
+    }
+
     /// Keeps the reordering window wide for one more recovery after a recovery that reports of duplicates undo.
     pub fn on_undo_by_reports(&mut self) {
         self.window.persists = TCP_RACK_RECOVERY_THRESH.min(self.window.persists + 1);

@@ -132,6 +132,12 @@ impl Sender {
         self.transmit(now, out);
     }
 
+    /// True if [`Sender::heed_reports`] may change something.
+    #[inline(always)]
+    pub(in crate::endpoint) fn may_heed_reports(&self) -> bool {
+        self.reports.have_arrived() && (self.reports.are_complete() || self.rack.may_adapt())
+    }
+
     /// Adapts the reordering window at an ACK that delivers `last` last, and undoes the last reduction if all its
     /// retransmissions were unnecessary; `una` is the lowest segment outstanding before.
     #[inline(always)]

@@ -53,7 +53,7 @@ impl Sender {
             match self.shortcut {
                 Shortcut::None => {}
                 Shortcut::Plain => return self.on_plain_ack(packet, out),
-                Shortcut::Linux if self.reports.have_arrived() => {}
+                Shortcut::Linux if self.may_heed_reports() => {}
                 Shortcut::Linux => return self.on_clean_ack(packet, out),
             }
         }
@@ -185,7 +185,7 @@ impl Sender {
         self.past.restores &= !echoes;
         let in_flight = self.board.in_flight(self.next);
         let in_order = packet.segment() > report.una;
-        let ack = Ack {
+        let mut ack = Ack {
             now: self.host_seconds(now),
             acked: f64::from(delivered),
             rtt: sample,
@@ -206,7 +206,7 @@ impl Sender {
             marked,
             answer: None,
         };
-        let ack = if self.needs_more() { self.complete(ack, packet, report) } else { ack };
+        self.complete(&mut ack, packet, report);
         let window = self.algorithm.react(ack, |_| ());
         if marked > 0.0 {
             // A reduction for a mark begins before the ACK is counted in it (`tcp_fastretrans_alert`).
@@ -265,15 +265,17 @@ impl Sender {
         round_start
     }
 
-    /// True if the algorithm needs fields of an ACK that only some algorithms need.
-    fn needs_more(&self) -> bool {
+    /// Fills in the fields of an ACK that only some algorithms need.
+    #[inline(always)]
+    fn complete(&self, ack: &mut Ack, packet: &Packet, report: Report) {
         let Needs { one_way_delay, window_at_send, router, .. } = self.needs;
-        self.sampler.is_some() || one_way_delay || window_at_send || router.is_some()
+        if self.sampler.is_some() || one_way_delay || window_at_send || router.is_some() {
+            self.fill_in(ack, packet, report);
+        }
     }
 
-    /// An ACK with the fields that only some algorithms need.
     #[inline(never)]
-    fn complete(&self, mut ack: Ack, packet: &Packet, report: Report) -> Ack {
+    fn fill_in(&self, ack: &mut Ack, packet: &Packet, report: Report) {
         if let Some(sampler) = &self.sampler {
             let departs_in = self.pace.next().since(packet.at).seconds();
             ack.delivery = sampler.sample().map(|delivery| Delivery { departs_in, ..delivery });
@@ -297,7 +299,6 @@ impl Sender {
             (Router::Vcp, flags) if flags & flag::CWR != 0 => Answer::Load(Load::High),
             (Router::Vcp, _) => Answer::Load(Load::Low),
         });
-        ack
     }
 
     /// Takes the sample of the delivery rate, of an ACK that delivers `delivered` segments, of which `sent_last` was sent
