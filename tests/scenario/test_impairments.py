@@ -214,3 +214,13 @@ def test_what_a_link_puts_out_of_order_and_doubles_is_counted_over_time(tmp_path
         assert counts[-1] == totals[total]
         n = int(rows["delivered_packets"].to_list()[-1])
         assert abs(counts[-1] - share * n) < 5 * (share * n) ** 0.5 + 5
+
+
+def test_a_base_rtt_error_leaves_something_of_the_shortest_round_trip() -> None:
+    steps = [{"at": "1 s", "change": "-10 ms"}]
+    group = {"algorithm": "fast", "base_rtt_error": "-50 ms", "count": 2, "rtts": "aikat"}
+    shorter = {"dumbbell": BASE["dumbbell"] | {"delay_steps": steps}}
+    with pytest.raises(ScenarioError, match=r"'-30 ms' leaves nothing of the round trip, 30 ms"):
+        Scenario.from_dict(BASE | shorter | {"flow": [{"algorithm": "fast", "base_rtt_error": "-30 ms"}]})
+    with pytest.raises(ScenarioError, match=r"'-50 ms' leaves nothing of the round trip, 40 ms"):
+        Scenario.from_dict(BASE | {"flow": [group]})

@@ -105,8 +105,14 @@ fn opportunities(trace_ms: &[u64], until_s: f64) -> i64 {
     rounds * trace_ms.len() as i64 + trace_ms.iter().filter(|&&ms| time_s(ms) <= rest_s).count() as i64
 }
 
-/// Number of packets whose wait at a link ended in a window, because they were dropped or transmitted.
+/// Number of packets whose wait at a link ended in a window, because they were dropped or transmitted. On a link that
+/// loses packets on the wire, where a loss is counted with the packet's last bit, a packet that leaves is too: otherwise
+/// more packets could be lost in a window than had ended their wait in it.
 pub(crate) fn settled_packets(data: &Data, link: &str, window: Window) -> Found<f64> {
+    if link_spec(data, link)?.loss_on_wire {
+        let count = |column| link_counter(data, link, column, window);
+        return Ok(count("dropped_packets")? + count("delivered_packets")?);
+    }
     Ok(link_counter(data, link, "arrived_packets", window)? - link_counter(data, link, "queue_packets", window)?)
 }
 

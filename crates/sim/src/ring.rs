@@ -41,6 +41,15 @@ impl<T: Copy + Default> Fifo<T> {
         self.slots.get(self.head)
     }
 
+    /// The oldest element, to be changed.
+    #[must_use]
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        if self.len == 0 {
+            return None;
+        }
+        self.slots.get_mut(self.head)
+    }
+
     /// The element behind `ahead` other elements.
     #[must_use]
     pub fn get(&self, ahead: usize) -> Option<T> {

@@ -7,7 +7,7 @@ the same form; a file with another form is another experiment.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from elephan.scenario import catalog, long_json, own, programs, transports
@@ -59,6 +59,7 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
         ScenarioError: the scenario as a whole is inconsistent.
     """
     graph = graph or build_graph(scenario)
+    links = tuple(_link(graph, position, scenario.duration) for position in range(len(graph.links)))
     from_ps, to_ps = measure_window(scenario)
     start_jitter_ps, send_jitter_ps = jitters(scenario, graph)
     first = len(scenario.flow)
@@ -73,8 +74,8 @@ def canonical_form(scenario: ScenarioTable, graph: Graph | None = None) -> Spec:
         send_jitter_ps=send_jitter_ps,
         measure=Measure(from_ps=from_ps, to_ps=to_ps),
         traffic=tuple(_source(graph, first + i, i, source) for i, source in enumerate(scenario.traffic)),
-        links=tuple(_link(graph, position, scenario.duration) for position in range(len(graph.links))),
-        flows=tuple(_flow(graph, i, flow) for i, flow in enumerate(scenario.flow)),
+        links=links,
+        flows=tuple(_flow(graph, links, i, flow) for i, flow in enumerate(scenario.flow)),
         events=None if scenario.events is None else _events(scenario.events),
         internals=scenario.internals,
         record_flows=_recorded(scenario.record),
@@ -201,7 +202,7 @@ def _largest_packet(graph: Graph, position: int) -> int:
     return max((graph.stacks[flow].wire_bytes for flow in graph.data_users(position)), default=1)
 
 
-def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
+def _flow(graph: Graph, links: Sequence[LinkSpec], position: int, flow: Flow) -> FlowSpec:
     stack = graph.stacks[position]
     size_segments = None
     if flow.size is not None:
@@ -222,7 +223,7 @@ def _flow(graph: Graph, position: int, flow: Flow) -> FlowSpec:
         stack=stack_form,
         sender_clock=_clock(flow.sender_clock),
         receiver_clock=_clock(flow.receiver_clock),
-        base_rtt_error_ps=_base_rtt_error(graph, position, flow),
+        base_rtt_error_ps=_base_rtt_error(graph, links, position, flow),
         application=None if application is None else _application(application),
         datagrams=bool(flow.datagrams),
         foreign=transports.packets_of(flow.algorithm, flow.backend, stack_form),
@@ -259,15 +260,25 @@ def _application(given: Application | Datagrams) -> ApplicationSpec:
     )
 
 
-def _base_rtt_error(graph: Graph, position: int, flow: Flow) -> int:
+def _base_rtt_error(graph: Graph, links: Sequence[LinkSpec], position: int, flow: Flow) -> int:
     """Error of the propagation round-trip time that a flow's algorithm receives, ps."""
-    if flow.base_rtt_error + graph.rtt_ps(position) <= 0 and flow.base_rtt_error:
+    if not flow.base_rtt_error:
+        return 0
+    route = graph.routes[position]
+    falls = (_fall_ps(links[link]) for link in (*route.forward, *route.backward))
+    shortest_ps = graph.rtts_ps(position)[0] - sum(falls)
+    if flow.base_rtt_error + shortest_ps <= 0:
         raise ScenarioError(
-            f"'{format_offset(flow.base_rtt_error)}' leaves nothing of the round trip, "
-            f"{format_time(graph.rtt_ps(position))}",
+            f"'{format_offset(flow.base_rtt_error)}' leaves nothing of the round trip, {format_time(shortest_ps)}",
             path=f"flow[{position}].base_rtt_error",
         )
     return flow.base_rtt_error
+
+
+def _fall_ps(link: LinkSpec) -> int:
+    """Time by which changes of a link's delay make it shorter, ps."""
+    steps = () if link.impairments is None else link.impairments.delay_steps
+    return link.delay_ps - min([link.delay_ps, *(step.delay_ps for step in steps)])
 
 
 def _clock(clock: HostClock | None) -> ClockSpec:

@@ -85,8 +85,18 @@ class Graph:
 
     def rtt_ps(self, flow: int) -> int:
         """Two-way propagation delay of a flow, ps; for a group, the longest delay."""
-        route = self.routes[flow]
-        return sum(self.links[link].delay_ps for link in (*route.forward, *route.backward))
+        return sum(link.delay_ps for link in self._round(flow))
+
+    def rtts_ps(self, flow: int) -> tuple[int, int]:
+        """Shortest and longest two-way propagation delay of a flow or of the flows of a group, ps."""
+        own = [link.delays_ps for link in self._round(flow) if link.delays_ps]
+        fixed_ps = sum(link.delay_ps for link in self._round(flow) if not link.delays_ps)
+        rtts_ps = [fixed_ps + sum(delays) for delays in zip(*own, strict=True)] or [fixed_ps]
+        return min(rtts_ps), max(rtts_ps)
+
+    def _round(self, flow: int) -> list[DirectedLink]:
+        """The links of a round trip."""
+        return [self.links[link] for link in (*self.routes[flow].forward, *self.routes[flow].backward)]
 
     def slowest(self, flow: int) -> int:
         """The first of the slowest links on a flow's forward path."""

@@ -70,16 +70,5 @@ def _milliseconds(time_ps: int) -> str:
 
 def _base_rtts_ps(graph: Graph) -> tuple[int, int]:
     """Shortest and longest base RTT of all flows and sources, each flow of a group included."""
-    found = [_route_rtts_ps(graph, route) for route in range(len(graph.routes))]
+    found = [graph.rtts_ps(route) for route in range(len(graph.routes))]
     return min(shortest for shortest, _ in found), max(longest for _, longest in found)
-
-
-def _route_rtts_ps(graph: Graph, position: int) -> tuple[int, int]:
-    route = graph.routes[position]
-    links = [graph.links[link] for link in (*route.forward, *route.backward)]
-    fixed_ps = sum(link.delay_ps for link in links if not link.delays_ps)
-    own = [link.delays_ps for link in links if link.delays_ps]
-    if not own:
-        return fixed_ps, fixed_ps
-    rtts_ps = [fixed_ps + sum(delays) for delays in zip(*own, strict=True)]
-    return min(rtts_ps), max(rtts_ps)

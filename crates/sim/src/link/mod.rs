@@ -31,12 +31,26 @@ pub(crate) const FRACTION_BITS: u32 = 24;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
-    /// Time at which the packet stops waiting.
+    /// Time at which the last of the packets stops waiting.
     until: Time,
     /// Size of a packet, bytes.
     bytes: u32,
-    /// Number of packets; those of a train wait together.
+    /// Number of packets; those of a train are sent one behind the other.
     packets: u32,
+}
+
+impl Waiting {
+    /// Number of the packets that still wait at `now`, if each takes the time `transmission`.
+    fn left(&self, now: Time, transmission: Time) -> u32 {
+        let last_ps = self.until.since(now).0;
+        last_ps.div_ceil(transmission.0.max(1)).min(u64::from(self.packets)) as u32
+    }
+
+    /// Sum of the times that the packets yet have to wait at `now`, ps. All of them wait then.
+    fn yet_to_wait(&self, now: Time, transmission: Time) -> u128 {
+        let packets = u128::from(self.packets);
+        packets * u128::from((self.until - now).0) - packets * (packets - 1) / 2 * u128::from(transmission.0)
+    }
 }
 
 /// One size for all packets.
@@ -146,6 +160,12 @@ pub struct Link {
     smallest_bytes: u64,
 }
 
+/// Time to send `bytes`, from the time of a byte in fractions of a picosecond.
+#[inline]
+fn transmission(bytes: u64, ps_per_byte: u64) -> Time {
+    Time(((u128::from(bytes) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64)
+}
+
 /// State of a recorded link for its samples.
 #[derive(Clone, Debug)]
 struct Probe {
@@ -174,7 +194,7 @@ impl Link {
         let (queue, service) = checked.queue(seed);
         let service = service.map(|queue| Box::new(Service::new(queue)));
         let ps_per_byte = ((8_000_000_000_000_u128 << FRACTION_BITS) / u128::from(spec.rate_bps)) as u64;
-        let transmission = Time(((u128::from(sizes.0) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64);
+        let transmission = transmission(sizes.0, ps_per_byte);
         let longest = ((u128::from(sizes.1) * u128::from(ps_per_byte)) >> FRACTION_BITS) as u64;
         let impairments = spec.impairments.as_deref();
         let schedule = impairments.and_then(|i| Schedule::new(spec.rate_bps, i, seed, &spec.name)).map(Box::new);
@@ -240,7 +260,7 @@ impl Link {
     #[must_use]
     #[inline]
     pub fn transmission(&self, bytes: u64) -> Time {
-        Time(((u128::from(bytes) * u128::from(self.ps_per_byte)) >> FRACTION_BITS) as u64)
+        transmission(bytes, self.ps_per_byte)
     }
 
     /// Handles the arrival of a packet, which the queue may mark if it is `capable` of ECN. Returns `None` if the
@@ -552,6 +572,9 @@ impl Link {
             self.backlog.bytes -= u64::from(front.bytes) * u64::from(front.packets);
             last = front.bytes;
         }
+        if self.waiting.front().is_some_and(|front| front.packets > 1) {
+            last = self.drain_train(now).unwrap_or(last);
+        }
         if let Some(probe) = &mut self.probe {
             // Between arrivals a queue only shrinks, so it is smallest just before an arrival.
             probe.min = probe.min.min(self.backlog.packets);
@@ -559,6 +582,19 @@ impl Link {
                 probe.in_service_bytes = u64::from(last);
             }
         }
+    }
+
+    /// Removes the packets of the first train whose transmission has begun by `now`, and returns their size if there are
+    /// any.
+    #[cold]
+    fn drain_train(&mut self, now: Time) -> Option<u32> {
+        let transmission = self.transmission(u64::from(self.waiting.front()?.bytes));
+        let front = self.waiting.front_mut()?;
+        let begun = front.packets - front.left(now, transmission);
+        front.packets -= begun;
+        self.backlog.packets -= u64::from(begun);
+        self.backlog.bytes -= u64::from(front.bytes) * u64::from(begun);
+        (begun > 0).then_some(front.bytes)
     }
 
     #[cold]
@@ -587,7 +623,8 @@ impl Link {
             let integral = probe.waits - uniform.yet_to_wait(self.free, at);
             (queue, integral, queue, queue * uniform.bytes, uniform.bytes)
         } else {
-            let yet_to_wait: u128 = self.waiting.iter().map(|w| u128::from((w.until - at).0)).sum();
+            let transmission = |w: &Waiting| transmission(u64::from(w.bytes), self.ps_per_byte);
+            let yet_to_wait: u128 = self.waiting.iter().map(|w| w.yet_to_wait(at, transmission(w))).sum();
             let Backlog { packets, bytes } = self.backlog;
             (packets, probe.waits - yet_to_wait, packets, bytes, probe.in_service_bytes)
         };

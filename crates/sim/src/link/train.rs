@@ -131,10 +131,15 @@ impl Link {
         self.totals.accepted_bytes += bytes;
         if self.admission == Admission::Bound && self.uniform.is_none() {
             let until = if self.hold_while_sent { self.free } else { self.free.since(transmission) };
-            if until > train.at {
-                self.waiting.push(Waiting { until, bytes: train.bytes as u32, packets: count });
-                self.backlog.packets += u64::from(count);
-                self.backlog.bytes += bytes;
+            let all = Waiting { until, bytes: train.bytes as u32, packets: count };
+            let packets = all.left(train.at, transmission);
+            if packets > 0 {
+                self.waiting.push(Waiting { packets, ..all });
+                self.backlog.packets += u64::from(packets);
+                self.backlog.bytes += u64::from(packets) * train.bytes;
+            }
+            if let Some(probe) = self.probe.as_mut().filter(|_| packets < count) {
+                probe.in_service_bytes = train.bytes;
             }
         }
         if let Some(probe) = &mut self.probe {
@@ -154,12 +159,13 @@ mod tests {
     use crate::queue;
     use crate::spec::LinkSpec;
     use proptest::prelude::*;
+    use std::sync::Arc;
 
     /// A recorded link of 1 Gbit/s, on which a packet of 1500 bytes takes 12 µs.
     fn link(limit: Option<u64>, sizes: (u64, u64)) -> Link {
         let spec = LinkSpec { record: true, ..LinkSpec::droptail("l", 1_000_000_000, Time(0), limit) };
         let checked = queue::check(std::slice::from_ref(&spec)).expect("the link is right");
-        Link::new(&checked[0], sizes, 1, &std::sync::Arc::from([Time::SECOND]))
+        Link::new(&checked[0], sizes, 1, &Arc::from([Time::SECOND]))
     }
 
     /// Packets that pass, times of the last one and of the transmitter, and the sum of waiting times, for trains of
@@ -186,6 +192,29 @@ mod tests {
             }
         }
         (passed, last, link.probe.map_or(0, |probe| probe.waits))
+    }
+
+    #[test]
+    fn samples_see_the_packets_of_a_train_leave_one_by_one() {
+        let spec = LinkSpec { record: true, ..LinkSpec::droptail("l", 1_000_000_000, Time(0), Some(50)) };
+        let checked = queue::check(std::slice::from_ref(&spec)).expect("the link is right");
+        let ends: Arc<[Time]> = (1..40).map(|i| Time(7 * i * Time::MICROSECOND.0)).collect();
+        let of = |whole: bool| {
+            let mut link = Link::new(&checked[0], (60, 1500), 1, &ends);
+            for at in [Time::ZERO, Time(80 * Time::MICROSECOND.0)] {
+                let train = Train { at, span: Time::ZERO, count: 8, bytes: 1500 };
+                if whole {
+                    link.carry_train(&train, 0);
+                } else {
+                    (0..8).for_each(|_| drop(link.carry(at, 1500, false)));
+                }
+            }
+            let samples = link.finish(Time(300 * Time::MICROSECOND.0)).expect("the link is recorded");
+            let rows = samples.rows.iter();
+            rows.map(|row| (row.queue, row.queue_min, row.queue_max, row.queue_mean, row.delivered_bytes))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(true), of(false));
     }
 
     proptest! {
