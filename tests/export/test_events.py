@@ -55,6 +55,17 @@ def test_a_receiver_that_acknowledges_every_segment_is_the_same_with_a_log(
     _compare_with_log(table)
 
 
+def test_an_ack_reports_segments_that_arrived_twice_in_its_first_block() -> None:
+    dumbbell = {"rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "20 packets"} | LATE
+    scenario = Scenario.from_dict({"duration": "5 s", "dumbbell": dumbbell, "flow": [{"algorithm": "cubic"}]})
+    run = compute(backends.get("sim"), scenario.replace(events=True), 1)
+    acks = run.tables()["events"].filter(pl.col("kind").cast(pl.String) == "ack_sent")
+    again = acks.filter(pl.col("sack_1_past") <= pl.col("segment"))
+    assert again.height > 10
+    assert (again["sack_1_past"] - again["sack_1_first"] == 1).all()
+    assert (again["sack_2_first"].drop_nulls() > again.filter(pl.col("sack_2_first").is_not_null())["segment"]).all()
+
+
 def test_acks_of_parts_stay_in_order() -> None:
     _compare_with_log(PARKING_LOT)
 

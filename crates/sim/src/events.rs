@@ -71,7 +71,7 @@ pub struct Event {
 /// Up to three SACK blocks, `[first, past)` in segments, and the AccECN option.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
-    /// The blocks, newest first.
+    /// The blocks: segments that arrived twice (D-SACK, RFC 2883 section 4), then the newest first.
     pub blocks: [(u32, u32); 3],
     /// Number of blocks.
     pub count: u8,
@@ -81,7 +81,13 @@ pub struct Blocks {
 
 impl From<SackEntry> for Blocks {
     fn from(entry: SackEntry) -> Self {
-        Self { blocks: entry.blocks, count: entry.count, option: entry.option }
+        let [first, second, third] = entry.blocks;
+        let option = entry.option;
+        if entry.is_report() {
+            // The ACK has room for three blocks.
+            return Self { blocks: [entry.repeated, first, second], count: entry.count + 1, option };
+        }
+        Self { blocks: [first, second, third], count: entry.count, option }
     }
 }
 

@@ -97,9 +97,9 @@ def loss_rate(run: Run, window: Window | None = None, link: str | None = None) -
 
     A wait ends when the packet is dropped or when its transmission begins. The number of ended waits is the number of
     arrivals minus the growth of the queue. On a link that loses packets on the wire (`at = "wire"`), losses and other
-    packets count when their last bit has left. A discipline that drops packets from inside the queue (CoDel) may drop, in
-    the window, a packet that arrived before the window. A duplicate created by an earlier link counts as a separate
-    packet.
+    packets count when their last bit has left. A discipline that drops packets from inside the queue (CoDel) may
+    drop, in the window, a packet that arrived before the window. A duplicate created by an earlier link counts as a
+    separate packet.
 
     Raises:
         MetricError: no packet was dropped or sent.

@@ -274,7 +274,8 @@ _EVENTS = TableOf(
             Column(f"sack_{block}_{end}", "UInt32", "segments", text, f"packet without {which} SACK block")
             for block, which in enumerate(("a first", "a second", "a third"), start=1)
             for end, text in (
-                ("first", f"First segment of SACK block {block}, of at most three, newest first."),
+                ("first", f"First segment of SACK block {block}, of at most three: a repeated segment (D-SACK), then "
+                 "the newest first."),
                 ("past", f"Segment after the last of SACK block {block}."),
             )
         ),

@@ -30,6 +30,13 @@ impl Sender {
         }
     }
 
+    /// Takes back the signal of a reduction that is undone.
+    pub(in crate::endpoint) fn withdraw_signal(&mut self) {
+        if self.rules.has(HostRule::Cwr) {
+            self.marks.on_undo();
+        }
+    }
+
     /// Continues a reduction of the window as a recovery, with the same target and the same end (`tcp_enter_recovery`).
     /// The reduction has been signalled to the receiver (CWR), and is not signalled again.
     pub(in crate::endpoint) fn turn_into_recovery(&mut self, now: Time) {

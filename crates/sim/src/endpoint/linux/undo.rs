@@ -75,6 +75,7 @@ impl Sender {
     fn undo(&mut self, now: Time) {
         self.reports.end();
         if self.past.restores || !self.rules.has(HostRule::Undo) {
+            self.withdraw_signal();
             self.algorithm.on_event(&Event::Undo { now: self.host_seconds(now) });
         } else {
             if let Some(episode) = self.repair.episode().filter(|_| !self.needs.own_recovery) {

@@ -179,10 +179,25 @@ mod tests {
     fn a_timeout_is_reported_to_an_ecn_receiver() {
         let mut bench = Bench::start_ecn(4, 10_000);
         bench.acknowledge(1, 10_000);
+        while bench.sender.totals().timeouts == 0 {
+            bench.sender.on_timer(&mut bench.wire);
+        }
         bench.acknowledge(2, 400_000);
         bench.acknowledge(6, 500_000);
-        assert_eq!(bench.sender.totals().timeouts, 1);
         let reports = bench.wire.sent.iter().filter(|sent| sent.flags() & crate::packet::flag::CWR != 0);
         assert_eq!(reports.count(), 1);
+    }
+
+    #[test]
+    fn a_reduction_that_is_undone_before_its_report_is_not_reported() {
+        let mut bench = Bench::start_ecn(4, 10_000);
+        bench.acknowledge(1, 10_000);
+        while bench.sender.totals().timeouts == 0 {
+            bench.sender.on_timer(&mut bench.wire);
+        }
+        bench.acknowledge(5, 500_000);
+        assert_eq!(bench.sender.totals().undone, 1, "the ACK is of originals");
+        let reports = bench.wire.sent.iter().filter(|sent| sent.flags() & crate::packet::flag::CWR != 0);
+        assert_eq!((bench.wire.sent.last().map(Packet::segment) > Some(4), reports.count()), (true, 0));
     }
 }

@@ -157,6 +157,11 @@ impl Marks {
         self.answered |= self.data == flag::ECT0 && !self.counts();
     }
 
+    /// Takes back the signal of a reduction that was undone before it was sent (`tcp_ecn_withdraw_cwr`).
+    pub fn on_undo(&mut self) {
+        self.answered = false;
+    }
+
     /// Flags of the first new segment of a transmission; it reports an earlier reduction of the window (CWR).
     #[inline(always)]
     pub fn on_first(&mut self) -> u8 {
