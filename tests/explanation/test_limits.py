@@ -35,12 +35,15 @@ def test_an_application_below_the_path_is_the_limit(at: str, make: Make) -> None
 
 
 @pytest.mark.parametrize("at", ["sender", "receiver"])
-def test_a_window_that_grows_below_the_path_is_no_application(at: str, make: Make) -> None:
-    path = {"rate": "25 Mbit/s", "rtt": "160 ms", "buffer": "4 BDP", "duration": "24 s"}
-    found = elephan.explain(make(at, algorithm="westwood:linux", **path))
+@pytest.mark.parametrize(("algorithm", "buffer"), [("westwood:linux", "4 BDP"), ("vegas:linux", "0.4 BDP")])
+def test_a_window_that_moves_without_a_long_queue_is_the_paths(
+    algorithm: str, buffer: str, at: str, make: Make
+) -> None:
+    path = {"rate": "25 Mbit/s", "rtt": "160 ms", "buffer": buffer, "duration": "24 s"}
+    found = elephan.explain(make(at, algorithm=algorithm, **path))
     assert found.connection.position.place == at
     assert found.limits.series["rtt_max_s"][-20:].max() < 0.17
-    assert Limit.APPLICATION not in found.limits.fractions
+    assert not {Limit.APPLICATION, Limit.SEND_BUFFER} & set(found.limits.fractions)
 
 
 def test_pauses_of_an_application_are_found_where_they_are(make: Make) -> None:

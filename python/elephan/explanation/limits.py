@@ -39,6 +39,9 @@ _OFTEN = 0.25
 """Largest difference of two flights of a sender that may not send more, and least share of intervals with one."""
 _AS_BEFORE = 0.9
 """Least fraction of an earlier flight that is still the same window."""
+_STANDING_SHARE, _STANDING_NS = 0.005, 300_000
+_STEADILY, _RELEASED = 0.8, 0.9
+"""Least share of the steps of a flight that moves in their direction, and of the pauses that ACKs end at a window."""
 _EVEN = 0.3
 """Least ratio of the median to the longest time between segments that are even."""
 _SOME_IDLE = 0.02
@@ -73,6 +76,8 @@ class _Judge:
         # Queues and losses of slow start say nothing of what comes after it.
         after = np.arange(self.of.count) >= int(self._slow_start.sum()) + _AFTER_START
         high = np.nan_to_num(values["rtt_max_s"], nan=0.0) * 1e9 > self.of.base_ns + self.of.queue_ns
+        # A short queue counts if it never drains.
+        high |= np.nan_to_num(values["rtt_min_s"], nan=0.0) * 1e9 > self.of.base_ns + self._standing_ns
         queued, lossy = high | self._around(high & after), self._around((values["losses"] > 0) & after)
         probes = self._probes()
         # Without a clock that is fine enough, even segments are those of an application, and bursts those of a window.
@@ -94,15 +99,25 @@ class _Judge:
                 limit = Limit.DELAYED_ACKS
             elif start[i]:
                 limit = Limit.SLOW_START
-            elif partial[i] > 0.5 or (released[i] < 0.35 and not (queued[i] or lossy[i] or probes[i])):
+            elif partial[i] > 0.5 or (
+                released[i] < 0.35 and not (queued[i] or lossy[i] or probes[i] or self._moves[i])
+            ):
                 limit = Limit.APPLICATION
-            elif not (queued[i] or lossy[i]) and self._flat[i]:
-                # More was in flight before: the window lets more be sent, and there is no more.
-                limit = Limit.SEND_BUFFER if values["flight_max"][i] >= _AS_BEFORE * most[i] else Limit.APPLICATION
+            elif not (queued[i] or lossy[i] or self._moves[i]) and self._flat[i]:
+                limit = Limit.SEND_BUFFER
+                if values["flight_max"][i] < _AS_BEFORE * most[i]:
+                    # More was in flight before: the window is smaller now if ACKs release what leaves, and otherwise it
+                    # lets more be sent, and there is no more.
+                    limit = of_losses if released[i] > _RELEASED else Limit.APPLICATION
             else:
                 limit = of_losses
             found.append(limit)
         return found
+
+    @property
+    def _standing_ns(self) -> float:
+        """Least rise of all round trips of an interval that is a queue."""
+        return max(_STANDING_SHARE * self.of.base_ns, _STANDING_NS, 1.5 * self.of.line.resolution_ns)
 
     def _around(self, which: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Intervals in which, or near which, something is so."""
@@ -158,6 +173,18 @@ class _Judge:
         width = np.maximum(_PLATEAU * flight, 2 * self.of.mss)
         alike = np.searchsorted(others, flight + width, "right") - np.searchsorted(others, flight - width, "left")
         result: NDArray[np.bool_] = settled & (alike >= max(_CONTEXT, _OFTEN * len(others)))
+        return result
+
+    @cached_property
+    def _moves(self) -> NDArray[np.bool_]:
+        """Intervals near which the flight rises, or falls, step by step, as only a congestion window does."""
+        flight, count = self.of.series["flight_median"], self.of.count
+        result, begin = np.zeros(count, dtype=bool), int(self._slow_start.sum()) + _AFTER_START
+        for i in range(count):
+            steps = np.diff(flight[max(begin, i - _CONTEXT) : i + _CONTEXT + 1])
+            total = steps.sum()
+            same = np.sign(steps) == np.sign(total)
+            result[i] = len(steps) >= _CONTEXT and abs(total) >= 4 * self.of.mss and same.mean() >= _STEADILY
         return result
 
     @cached_property
