@@ -138,12 +138,14 @@ class VirtualQueue:
         rate_bps: rate of the tokens, bit/s.
         burst_packets: its size, in packets.
         cost: packets that it would have passed or dropped otherwise, relative to the drops.
+        certain_cost: those of them that are so whatever the errors of the times are.
         low_bps, high_bps: rates that explain the drops as well, bit/s.
     """
 
     rate_bps: float
     burst_packets: float
     cost: float
+    certain_cost: float = np.inf
     low_bps: float = 0.0
     high_bps: float = 0.0
 
@@ -176,8 +178,17 @@ def rate_while_full(at_s: NDArray[np.float64], passed: NDArray[np.int64]) -> flo
     return rate
 
 
-def virtual_queue(sent_s: NDArray[np.float64], lost: NDArray[np.bool_], wire_bits: float) -> VirtualQueue:
-    """The token bucket that explains the drops best: its virtual queue is full at each drop, and at no other packet."""
+def virtual_queue(
+    sent_s: NDArray[np.float64], lost: NDArray[np.bool_], wire_bits: float, error_s: float = 0.0
+) -> VirtualQueue:
+    """The token bucket that explains the drops best: its virtual queue is full at each drop, and at no other packet.
+
+    Args:
+        sent_s: times of departure, s.
+        lost: the packets that were dropped.
+        wire_bits: size of a packet, bits.
+        error_s: error of the times, s.
+    """
     order = np.argsort(sent_s, kind="stable")
     times, gone = sent_s[order], lost[order]
     arrived = (~gone).astype(np.int64)
@@ -185,11 +196,14 @@ def virtual_queue(sent_s: NDArray[np.float64], lost: NDArray[np.bool_], wire_bit
     span = max(float(times[-1] - times[0]), 1e-3)
     mean = max(float(passed[-1]) / span, 1e-3)
 
-    def fit(rate: Any) -> VirtualQueue:
-        rate = float(rate)
+    def queues(rate: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         free = passed - rate * (times - times[0])
         queue = free - np.minimum.accumulate(free)
-        at_drops, accepted = queue[gone], np.sort(queue[~gone])
+        return queue[gone], np.sort(queue[~gone])
+
+    def fit(rate: Any) -> VirtualQueue:
+        rate = float(rate)
+        at_drops, accepted = queues(rate)
         best = VirtualQueue(rate * wire_bits, 0.0, np.inf)
         for limit in np.quantile(at_drops, (0.0, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5)) - _MARGIN:
             missed = int((at_drops < limit).sum())
@@ -216,4 +230,7 @@ def virtual_queue(sent_s: NDArray[np.float64], lost: NDArray[np.bool_], wire_bit
     fine = [fit(near * np.exp(step)) for step in (0.0, *np.arange(-0.02, 0.0201, 0.002))]
     best = min((*coarse, *fine), key=lambda one: one.cost)
     alike = [one.rate_bps for one in (*coarse, *fine) if one.cost <= best.cost + _AS_WELL]
-    return replace(best, low_bps=min(alike), high_bps=max(alike))
+    at_drops, accepted = queues(best.rate_bps / wire_bits)
+    limit, error = best.burst_packets - 1, error_s * best.rate_bps / wire_bits
+    wrong = int((at_drops < limit - error).sum()) + len(accepted) - int(np.searchsorted(accepted, limit + error))
+    return replace(best, certain_cost=wrong / max(1, len(at_drops)), low_bps=min(alike), high_bps=max(alike))

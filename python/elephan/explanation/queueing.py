@@ -34,7 +34,9 @@ _ABOVE = 0.003
 """Largest share of accepted packets that waited longer than the limit of a drop-tail queue."""
 _CODEL, _CODEL_OF_FULL = 0.25, 0.6
 """Least share of drops at CoDel's times beyond chance, also where one wait divides the drops from other packets."""
-_POLICED = 0.5
+_POLICED, _POLICED_FOR_CERTAIN, _ERRORS = 0.5, 0.3, 4.0
+"""Largest cost of a policer, also without what the errors of the times may have made wrong, if the burst is larger than
+the last number times the packets that pass in such an error."""
 _PIE = (0.35, 2.5)
 _SLOWER = 0.9
 """Largest share of the rate that is another one."""
@@ -114,12 +116,17 @@ class _Finder:
         full, others = self._full()
         top = 1.1 * full.limit_s + self.packet_s
         above = float(np.mean(waits.accepted_s > top))
-        policed = virtual_queue(self.events.seen.left_s, self.events.seen.left_lost, self.wire_bits)
-        is_policer = policed.cost <= _POLICED and (policed.rate_bps < _SLOWER * self.rate_bps or self._passes(policed))
+        seen, error_s = self.events.seen, 0.0 if self.events.exact else self.error_s
+        policed = virtual_queue(seen.left_s, seen.left_lost, self.wire_bits, error_s)
+        is_large = policed.burst_packets > _ERRORS * error_s * policed.rate_bps / self.wire_bits
+        shows_limit = full.limit_s > error_s
+        explains = policed.cost <= _POLICED
+        explains |= not shows_limit and is_large and policed.certain_cost <= _POLICED_FOR_CERTAIN
+        is_policer = explains and (policed.rate_bps < _SLOWER * self.rate_bps or self._passes(policed))
         known = np.isfinite(waits.likely_s)
         at, wait, lost = waits.at_s[known], waits.likely_s[known], waits.lost[known]
         codel = codel_excess(at, wait, lost, self.packet_s, self.error_s)
-        is_full = full.cost <= _COST and above <= _ABOVE and not is_policer
+        is_full = full.cost <= _COST and above <= _ABOVE and shows_limit and not is_policer
         if codel >= (_CODEL_OF_FULL if is_full else _CODEL):
             return self._active("codel", "CoDel", f"{codel:.0%} of the drops are at the times of CoDel's control law")
         if is_full:
@@ -184,7 +191,7 @@ class _Finder:
         wide = max(0.02 * policed.rate_bps, policed.high_bps - policed.rate_bps, policed.rate_bps - policed.low_bps)
         burst = max(policed.burst_packets, 1.0)
         return Queue(
-            "policer", f"a token bucket explains all but {policed.cost:.0%} of the drops",
+            "policer", f"a token bucket explains all but {min(policed.cost, policed.certain_cost):.0%} of the drops",
             Interval(burst, 0.9 * burst - 1, 1.1 * burst + 1), "burst of the policer",
             Interval(policed.rate_bps, policed.rate_bps - wide, policed.rate_bps + wide),
             loss_reason="the policer drops packets at any wait, too",
