@@ -10,6 +10,7 @@ from elephan.report import pages
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import Curve, Marks, Panel, Traces
 from elephan.report.provenance import facts, title_of
+from elephan.report.sequence import time_sequence
 from elephan.report.series import flow_curve, link_curve, quantile_curve, throughput_curve
 from elephan.report.tables import table
 from elephan.runs.crowds import QUANTILES
@@ -74,7 +75,11 @@ def run_report(run: Run, out: str | Path) -> Path:
         "provenance": facts([run]),
     }
     return pages.report(
-        "run.html.j2", Path(out) / "report.html", page, [_over_time(run), *_distribution(run)], runs=[run]
+        "run.html.j2",
+        Path(out) / "report.html",
+        page,
+        [_over_time(run), *_distribution(run), *time_sequence(run)],
+        runs=[run],
     )
 
 
