@@ -3,10 +3,11 @@
     python benches/tune_front.py [SETTINGS] [POINTS]
 
 The tuning has 500 settings, and random search 5,000 points of the same ranges; both run 8 seeds of 12 s on each path,
-random points only if 2 seeds have them among the tenth nearest to the front. The lines say how many settings of one
-front are surpassed by a point of the other, by more than a hundredth of a percent in both terms, and the hypervolumes
-above the worst point of all: with these seeds, and with 16 others. The best of many points has luck with its seeds, and
-the best of ten times as many has more of it, so the others say which front is better.
+random points only if 2 seeds have them among the tenth nearest to the front. The lines say how many points of one front
+are surpassed by a point of the other, by more than a hundredth of a percent in both terms; how many are dominated, that
+is, surpassed beyond the 95 % interval over the seeds of the paired difference in both terms; and the hypervolumes above
+the worst point of all: with these seeds, and with 16 others. The best of many points has luck with its seeds, and the
+best of ten times as many has more of it, so the others say which front is better.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from elephan.design import objective, places, trials, tune
 from elephan.design.places import Place
 from elephan.metrics.batch import batch
+from elephan.metrics.statistics import paired_difference
 
 RANGES = {"beta": (0.5, 0.9), "c": (0.1, 2.0)}
 GOALS = ("goodput", "delay")
@@ -31,6 +34,8 @@ CLEARLY = 1e-4
 AT_ONCE = 500
 
 Point = tuple[float, ...]
+Rows = list[Point]
+"""The terms of a point for each seed."""
 
 
 def paths() -> tuple[Place, ...]:
@@ -68,15 +73,15 @@ def nearest(given: Sequence[dict[str, float]], points: Sequence[Point], count: i
     return [given[i] for i in kept[:count]]
 
 
-def goals_of(found: Sequence[Place], given: Sequence[dict[str, float]], seeds: Iterable[int]) -> list[Point]:
-    """The two terms of points, many of them in one batch."""
+def goals_of(found: Sequence[Place], given: Sequence[dict[str, float]], seeds: Iterable[int]) -> list[Rows]:
+    """The two terms of points for each seed, many of them in one batch."""
     plan = [
         trials.Trial(place, trials.ALONE, seed, *places.times_s(place, seed, DURATION_S))
         for place in found for seed in seeds
     ]  # fmt: skip
     baseline = trials.measure(trials.BASELINE, {}, plan)
     base = trials.base(("cubic", "cubic"), {}, trials.ALONE)
-    points: list[Point] = []
+    points: list[Rows] = []
     for start in range(0, len(given), AT_ONCE):
         part = given[start : start + AT_ONCE]
         rows = [
@@ -89,9 +94,17 @@ def goals_of(found: Sequence[Place], given: Sequence[dict[str, float]], seeds: I
         numbers = [trials.Measured(own, math.nan, queue) for own, queue in zip(*columns, strict=True)]
         for i in range(len(part)):
             of_one = dict(zip(plan, numbers[i * len(plan) : (i + 1) * len(plan)], strict=True))
-            terms = objective.by_path(of_one, baseline).values()
-            points.append(tuple(sum(row[goal] for row in terms) / len(terms) for goal in GOALS))
+            points.append([_terms(of_one, baseline, seed) for seed in dict.fromkeys(trial.seed for trial in plan)])
     return points
+
+
+def _terms(of_one: objective.Results, baseline: objective.Results, seed: int) -> Point:
+    terms = objective.by_path({t: row for t, row in of_one.items() if t.seed == seed}, baseline).values()
+    return tuple(fmean(row[goal] for row in terms) for goal in GOALS)
+
+
+def mean(rows: Rows) -> Point:
+    return tuple(map(fmean, zip(*rows, strict=True)))
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -105,6 +118,19 @@ def front(points: Sequence[Point]) -> list[Point]:
 
 def surpassed(own: Sequence[Point], others: Sequence[Point]) -> int:
     return sum(any(all(b > a + CLEARLY for a, b in zip(p, o, strict=True)) for o in others) for p in own)
+
+
+def dominated(own: Sequence[Rows], others: Sequence[Rows]) -> int:
+    return sum(any(_is_below(p, o) for o in others) for p in own)
+
+
+def _is_below(rows: Rows, others: Rows) -> bool:
+    """True if the interval of the paired difference to other rows lies below 0 in both terms."""
+    if not all(a < b for a, b in zip(mean(rows), mean(others), strict=True)):
+        return False
+    pairs = zip(zip(*rows, strict=True), zip(*others, strict=True), strict=True)
+    found = [paired_difference(own, other) for own, other in pairs]
+    return all(each.known and each.high < 0 for each in found)
 
 
 def volume(points: Sequence[Point], worst: Point) -> float:
@@ -133,24 +159,36 @@ def main() -> None:
         print(f"tune: {len(tuned.settings)} settings, {processor_s() - begun:.0f} s of processor time", flush=True)
     begun = processor_s()
     given = drawn(count)
-    given = nearest(given, goals_of(found, given, range(1, SCREENED + 1)), count // 10)
+    screened = goals_of(found, given, range(1, SCREENED + 1))
+    given = nearest(given, list(map(mean, screened)), count // 10)
     points = goals_of(found, given, range(1, SEEDS + 1))
     print(f"random: {count} points, {processor_s() - begun:.0f} s of processor time")
     kept = [s for s in tuned.settings if s.terms and not s.given_up and s.parameters]
-    own = {tuple(s.term(goal) for goal in GOALS): s.parameters for s in kept}
-    others = dict(zip(points, given, strict=True))
-    fronts = [{point: found_[point] for point in front(list(found_))} for found_ in (own, others)]
-    compare("the same seeds", *(list(each) for each in fronts))
-    compare("other seeds", *(goals_of(found, list(each.values()), OTHERS) for each in fronts))
+    settings_rows = [[tuple(row[goal] for goal in GOALS) for row in s.terms] for s in kept]
+    fronts = [
+        of_front(rows, parameters)
+        for rows, parameters in ((settings_rows, [s.parameters for s in kept]), (points, given))
+    ]
+    compare("the same seeds", *([rows for rows, _ in each] for each in fronts))
+    compare("other seeds", *(goals_of(found, [given_ for _, given_ in each], OTHERS) for each in fronts))
 
 
-def compare(seeds: str, own: Sequence[Point], others: Sequence[Point]) -> None:
+def of_front(rows: Sequence[Rows], given: Sequence[dict[str, float]]) -> list[tuple[Rows, dict[str, float]]]:
+    """The points that no other one surpasses, with their parameters."""
+    by_mean = {mean(each): (each, parameters) for each, parameters in zip(rows, given, strict=True)}
+    return [by_mean[point] for point in front(list(by_mean))]
+
+
+def compare(seeds: str, own: Sequence[Rows], others: Sequence[Rows]) -> None:
     """Print the comparison of two fronts."""
-    own, others = front(own), front(others)
-    worst = tuple(min(point[i] for point in [*own, *others]) for i in range(2))
-    print(f"{seeds}: front of {len(own)} settings, {surpassed(own, others)} surpassed by a random point")
-    print(f"  front of {len(others)} random points, {surpassed(others, own)} surpassed by a setting")
-    print(f"  hypervolume: {volume(own, worst):.6f} and {volume(others, worst):.6f}")
+    own, others = ([rows for rows, _ in of_front(each, [{}] * len(each))] for each in (own, others))
+    points = [list(map(mean, each)) for each in (own, others)]
+    worst = tuple(min(point[i] for point in [*points[0], *points[1]]) for i in range(2))
+    for name, one, other in (("settings", 0, 1), ("random points", 1, 0)):
+        count = dominated((own, others)[one], (own, others)[other])
+        print(f"{seeds}: front of {len(points[one])} {name}, {surpassed(points[one], points[other])} surpassed")
+        print(f"  by a point of the other front, {count} dominated", flush=True)
+    print(f"  hypervolume: {volume(points[0], worst):.6f} and {volume(points[1], worst):.6f}")
 
 
 if __name__ == "__main__":

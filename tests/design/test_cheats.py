@@ -18,7 +18,7 @@ from elephan.design import places, score
 from elephan.design.scoring import Score
 
 PATHS = places.training()
-TIMES = [(p.rtt_ms / 1e3, *places.times_s(p, 1, places.quick_s(p))) for p in PATHS]
+TIMES = [(p.rtt_ms / 1e3, *places.times_s(p, 1, places.QUICK_S)) for p in PATHS]
 """For each training path its RTT, the duration of a run and the start of its late flow, s, for one seed."""
 
 NAMES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -80,9 +81,9 @@ def test_a_failure_in_a_criterion_has_its_reason(tmp_path: Path) -> None:
 
 
 def test_an_endless_loop_ends_at_the_limit(tmp_path: Path) -> None:
-    assert failure(tmp_path, "while True: pass", wall_s=3.0) == (
-        "it took more than 3 s, in its runs; each callback must end soon"
-    )
+    # A busy host may need the time for loading.
+    found = failure(tmp_path, "while True: pass", wall_s=3.0)
+    assert re.fullmatch("it took more than 3 s, (in its runs|while it was loaded); each callback must end soon", found)
 
 
 def test_what_happens_while_a_file_is_loaded_is_contained_too(tmp_path: Path) -> None:

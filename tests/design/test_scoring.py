@@ -52,7 +52,7 @@ def test_a_score_repeats(tmp_path: Path) -> None:
 
 def test_a_text_draws_its_own_times_of_a_few() -> None:
     def times(author: str) -> list[tuple[float, float]]:
-        return [(t.duration_s, t.late_s) for t in trials.plan(places.training(), 1, places.quick_s, author)]
+        return [(t.duration_s, t.late_s) for t in trials.plan(places.training(), 1, places.QUICK_S, author)]
 
     drawn = [times(f"{i}") for i in range(40)]
     assert times("1") == drawn[1] != drawn[2]

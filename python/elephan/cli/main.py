@@ -153,6 +153,8 @@ def main(args: Sequence[str] | None = None) -> None:
         atexit._run_exitfuncs()
         _flush()
         os._exit(status)
+    # All objects end with the process; without this, Python would look through them for cycles once more.
+    gc.freeze()
     sys.exit(status)
 
 

@@ -149,7 +149,7 @@ def _judged(
     if stage == LOADS:
         found.measure([[]], jobs=1, wall_s=_WALL_S[LOADS])
         return {"combined": 0.0}, {}
-    mean_s = places.quick_s if stage == QUICK else places.FULL_S
+    mean_s = places.QUICK_S if stage == QUICK else places.FULL_S
     hidden = () if stage == QUICK else places.drawn(asked.held_out_seed, hidden=True)[: asked.count]
     own, others = (trials.plan(paths, seeds, mean_s, found.digest) for paths in (training, hidden))
     # The first runs are made twice. A run on Linux costs too much for that.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,21 +61,19 @@ class Measured:
     queue_ms: float
 
 
-def plan(
-    places: Sequence[Place], seeds: int, mean_s: float | Callable[[Place], float], author: str = ""
-) -> list[Trial]:
+def plan(places: Sequence[Place], seeds: int, mean_s: float, author: str = "") -> list[Trial]:
     """All runs on some paths; the first run of each situation comes first, so that failures show early.
 
     Args:
         places: the paths.
         seeds: number of replicates on each.
-        mean_s: mean simulated time of a run, s, or what says it for a path.
+        mean_s: mean simulated time of a run, s.
         author: digest of the candidate's text, by which the durations are drawn.
     """
     return [
-        Trial(place, situation, seed, *times_s(place, seed, mean, f"{author} {situation}" if author else ""))
+        Trial(place, situation, seed, *times_s(place, seed, mean_s, f"{author} {situation}" if author else ""))
         for seed in range(1, seeds + 1)
-        for place, mean in [(place, mean_s(place) if callable(mean_s) else mean_s) for place in places]
+        for place in places
         for situation in SITUATIONS
     ]
 

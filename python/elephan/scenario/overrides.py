@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError
@@ -95,6 +96,7 @@ def _steps(key: str) -> list[str | int]:
     return steps
 
 
+@lru_cache(maxsize=1024)
 def covers(key: str, path: str) -> bool:
     """True if a key of overrides sets a field, by naming the field itself or a table or a list that contains it.
 

@@ -75,6 +75,10 @@ class Lineage:
         """The fittest individual."""
         return max(self.individuals, key=lambda each: each.fitness)
 
+    def fittest(self, count: int) -> list[Individual]:
+        """The fittest individuals, the best first."""
+        return sorted(self.individuals, key=lambda each: -each.fitness)[:count]
+
     def ancestry(self, individual: Individual) -> list[Individual]:
         """The individuals that one comes from by its first parents, from the first on."""
         line = [individual]
@@ -130,7 +134,7 @@ def evolve(
 
     judge(read(begin[0]), read(begin[1]), (), "Reno" if begin == RENO else "given")
     while len(lineage.individuals) < candidates and not (enough is not None and enough()):
-        population = sorted(lineage.individuals, key=lambda each: -each.fitness)[:POPULATION]
+        population = lineage.fittest(POPULATION)
         for _ in range(_TRIES):
             growth, kept, parents, change = _child(population, draw)
             if (write(growth), write(kept)) not in seen:
