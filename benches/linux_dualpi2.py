@@ -2,6 +2,7 @@
 
     .venv/bin/python benches/linux_dualpi2.py            # needs a guest kernel of Linux 6.17 or later
     .venv/bin/python benches/linux_dualpi2.py --share    # the simulator alone
+    .venv/bin/python benches/linux_dualpi2.py --published    # shares beside those that were measured with Linux in 2020
 
 The first table has six CUBIC flows with ECN on Linux, through ``linux:dualpi2`` and through the engine's queue on the
 same kernel: means over the seeds, of the last 30 of 40 s. The second has a Prague and a CUBIC flow in the simulator,
@@ -26,6 +27,12 @@ PATHS = (
     ("100 Mbit/s", 100.0, "20 ms"), ("100 Mbit/s", 100.0, "50 ms"),
 )  # fmt: skip
 SECONDS, FLOWS = 40, 6
+PUBLISHED = {
+    ("50 Mbit/s", "10 ms"): "2.61, 2.73", ("50 Mbit/s", "20 ms"): "2.05, 2.17", ("50 Mbit/s", "80 ms"): "1.66, 1.71",
+    ("10 Mbit/s", "10 ms"): "2.12, 2.13", ("10 Mbit/s", "20 ms"): "1.81, 1.86", ("10 Mbit/s", "80 ms"): "1.70, 1.74",
+}  # fmt: skip
+"""Prague's throughput / CUBIC's of two runs each, last minute of three (github.com/heistp/l4s-tests, November 2020)."""
+SINGLE: dict[str, Any] = {"algorithm": "prague:rtt-dependent", "stack": {"tso": False}}
 STACK = {"base": "linux", "ecn": True}
 
 
@@ -66,12 +73,54 @@ def beside(rate: str, rtt: str, seeds: int) -> tuple[float, float]:
     return statistics.mean(ratios), statistics.mean(rtts)
 
 
+def published(seeds: int) -> None:
+    """Print the shares of Prague as it was in 2020, with bursts and without, without the step, and as it is."""
+    kinds: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+        ({"algorithm": "prague:rtt-dependent"}, {}),
+        (SINGLE, {}),
+        (SINGLE, {"step": "100 ms"}),
+        ({"algorithm": "prague"}, {}),
+    )
+    print("| path | Linux, 2020 | rtt-dependent | single segments | no step | prague |\n| --- |" + " --- |" * 5)
+    for (rate, rtt), measured in PUBLISHED.items():
+        cells = []
+        for prague, parameters in kinds:
+            path = {
+                "rate": rate,
+                "rtt": rtt,
+                "buffer": "1000 packets",
+                "queue": "dualpi2",
+                "queue_parameters": parameters,
+            }
+            flow = [prague, {"algorithm": "cubic", "stack": {"ecn": True}}]
+            ratios = []
+            for seed in range(1, seeds + 1):
+                tables = {
+                    "dumbbell": path,
+                    "flow": flow,
+                    "duration": "180 s",
+                    "measure": {"from": "120 s"},
+                    "seed": seed,
+                }
+                result = get("sim").run(Scenario.from_dict(tables))
+                one, other = pl.DataFrame(result.tables["flows"])["goodput_mbps"]
+                ratios.append(one / other)
+            cells.append(", ".join(f"{ratio:.2f}" for ratio in sorted(ratios)))
+        print(f"| {rate}, {rtt} | {measured} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--share", action="store_true", help="only Prague beside CUBIC, in the simulator")
+    parser.add_argument(
+        "--published", action="store_true", help="only Prague beside CUBIC as in 2020, in the simulator"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
+    if given.published:
+        published(given.seeds)
+        return
     if not given.share:
         print("| path | queueing delay, ms: kernel, engine | marks: kernel, engine | drops: kernel, engine |")
         print("| --- | --- | --- | --- |")

@@ -67,6 +67,9 @@ pub struct Needs {
     pub receiver_limits: bool,
     /// The RTT of every ACK, and not only those of some: filters of delays would take others for the mean.
     pub every_rtt: bool,
+    /// Largest bursts of a Linux host's segmentation offload, as their number in a second at the pacing rate, in place of
+    /// `tcp_tso_autosize`.
+    pub bursts_per_s: Option<u16>,
     /// No TCP of a host has the algorithm: it is another transport's, or serves experiments. No capture shows its sender.
     pub unhosted: bool,
 }

@@ -8,9 +8,11 @@
 //! once in 25 ms. The pacing rate is w/RTT, and 2 w/RTT while the window is below half of the threshold. A loss halves
 //! the window.
 //!
-//! Differences from the code: the window falls at once and not by one segment an ACK, and since segments leave one by
-//! one, the code's limit on bursts has no effect. The detection of a queue with classic ECN, which is off in the code,
-//! and scalings other than `rate` are left out.
+//! On a host with segmentation offload a burst carries 2⁻¹² s of the pacing rate, and at least two segments, since the
+//! code heeds `tcp_min_tso_segs`; its authors advise to set that to 1, for which there is `tso = false`.
+//!
+//! Differences from the code: the window falls at once and not by one segment an ACK. The detection of a queue with
+//! classic ECN, which is off in the code, and scalings other than `rate` are left out.
 
 use crate::ack::Ack;
 use crate::algorithm::{Algorithm, Ecn, Needs};
@@ -59,6 +61,9 @@ pub struct Prague {
     repairing: bool,
     pending: bool,
 }
+
+/// Number of the longest bursts in a second: each takes 2⁻¹² s (`prague_burst_shift`).
+const BURSTS_PER_S: u16 = 1 << 12;
 
 /// Error of a segment's computed send time, s: a segment sent right after a mark's arrival may seem to precede the
 /// arrival by this time.
@@ -216,7 +221,7 @@ impl Algorithm for Prague {
 
     #[inline]
     fn needs(&self) -> Needs {
-        self.win.needs(Needs { ecn: Ecn::L4s, pacing: true, ..Needs::default() })
+        self.win.needs(Needs { ecn: Ecn::L4s, pacing: true, bursts_per_s: Some(BURSTS_PER_S), ..Needs::default() })
     }
 
     window_getters!();

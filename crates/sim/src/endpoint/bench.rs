@@ -83,6 +83,13 @@ impl Bench {
         Self::start_flow(FlowSpec::bulk("f", "bbr", Time::ZERO, &[0], &[1]), window, rtt_us)
     }
 
+    /// Starts a flow of Prague as [`Bench::start_ecn`].
+    pub fn start_prague(window: u32, rtt_us: u64) -> Self {
+        let mut flow = FlowSpec::bulk("f", "prague", Time::ZERO, &[0], &[1]);
+        flow.stack = Arc::new(StackSpec { ecn: true, ..StackSpec::linux() });
+        Self::start_flow(flow, window, rtt_us)
+    }
+
     fn start_flow(mut flow: FlowSpec, window: u32, rtt_us: u64) -> Self {
         let stack = StackSpec::clone(&flow.stack);
         flow.stack = Arc::new(StackSpec { initial_window: window, handshake: false, ..stack });

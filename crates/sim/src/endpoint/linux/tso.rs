@@ -74,23 +74,36 @@ impl Sender {
         !self.needs.pacing && most < fewest && self.rtt.smallest() >= LONG_RTT_S
     }
 
-    /// [`Sender::within_burst`] by the rate. A fraction of [`GSO_MAX_BYTES`] is added to a burst; it halves with each 2^9 µs
-    /// of the smallest RTT.
+    /// [`Sender::within_burst`] by the rate.
     #[inline(never)]
     fn within_rate(&self, segments: u32, next: u32) -> u32 {
         let payload = self.stack.payload_bytes;
         let Some(bytes_per_s) = self.socket_rate(next).map(|segments| segments * f64::from(payload)) else {
             return segments.min(self.buffer.full());
         };
-        let halvings = ((self.rtt.smallest() * 1e6 + WHOLE) / TSO_RTT_US) as u32;
-        let extra = GSO_MAX_BYTES.checked_shr(halvings).unwrap_or(0);
-        let bytes = ((bytes_per_s / BURSTS_PER_SECOND + WHOLE_BYTE) as u32).saturating_add(extra).min(GSO_MAX_BYTES);
+        let (bytes, smallest) = match self.needs.bursts_per_s {
+            Some(bursts) => (bytes_at(bytes_per_s, bursts.into(), 0), MIN_TSO_SEGS),
+            None => {
+                let is_slow = self.needs.pacing && bytes_per_s * 8.0 < SLOW_BPS;
+                (bytes_at(bytes_per_s, BURSTS_PER_SECOND, self.extra()), if is_slow { 1 } else { MIN_TSO_SEGS })
+            }
+        };
         if segments.saturating_mul(payload) <= bytes {
             return segments;
         }
-        let smallest = if self.needs.pacing && bytes_per_s * 8.0 < SLOW_BPS { 1 } else { MIN_TSO_SEGS };
         segments.min((bytes / payload).max(smallest))
     }
+
+    /// Bytes that are added to a burst: a fraction of [`GSO_MAX_BYTES`] that halves with each 2^9 µs of the smallest RTT.
+    fn extra(&self) -> u32 {
+        let halvings = ((self.rtt.smallest() * 1e6 + WHOLE) / TSO_RTT_US) as u32;
+        GSO_MAX_BYTES.checked_shr(halvings).unwrap_or(0)
+    }
+}
+
+/// Bytes of a burst if `bursts` in a second carry the rate, and each has `extra` more.
+fn bytes_at(bytes_per_s: f64, bursts: f64, extra: u32) -> u32 {
+    ((bytes_per_s / bursts + WHOLE_BYTE) as u32).saturating_add(extra).min(GSO_MAX_BYTES)
 }
 
 #[cfg(test)]
@@ -117,6 +130,17 @@ mod tests {
         for (window, rtt_us, burst) in cases {
             let bench = Bench::start(window, rtt_us, None);
             assert_eq!(bench.wire.sent.len(), window as usize, "the first window leaves at once");
+            assert_eq!(largest_burst(&bench), burst, "window {window}, RTT {rtt_us} µs");
+        }
+    }
+
+    #[test]
+    fn prague_has_bursts_of_a_quarter_of_the_time_and_no_larger_ones_on_a_short_path() {
+        // Two windows per RTT in slow start for 2^-12 s, with the segment that the first ACK adds: 0.49 segments, but two at
+        // least, 4.9, 48.9, limited by the buffer of 45, and 5.4.
+        for (window, rtt_us, burst) in [(100, 100_000, 2), (1000, 100_000, 4), (1000, 10_000, 45), (10, 1000, 5)] {
+            let mut bench = Bench::start_prague(window, rtt_us);
+            bench.acknowledge(1, rtt_us);
             assert_eq!(largest_burst(&bench), burst, "window {window}, RTT {rtt_us} µs");
         }
     }
