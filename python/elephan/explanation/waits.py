@@ -172,10 +172,12 @@ def full_queue(waits: Waits, slack: float, least_s: float) -> FullQueue:
     # Packets behind a loss count too: their acknowledgments are late by a little, so their waits were shorter at most.
     late = waits.wait_s[np.isfinite(waits.wait_s) & ~waits.exact]
     passed = int((late > limit + max(slack * limit, least_s) + _LATE_S + least_s).sum())
-    below = int(np.searchsorted(accepted, limit)) + int(np.searchsorted(dropped, limit))
+    # The waits of about half of the accepted packets are known if a receiver acknowledges every second one.
+    unseen = float((~waits.lost).sum()) / max(1, len(accepted))
+    below = round(unseen * int(np.searchsorted(accepted, limit))) + int(np.searchsorted(dropped, limit))
     early_drops = int(np.searchsorted(dropped, limit - max(slack * limit, least_s)))
     deep_drops = int(np.searchsorted(dropped, limit / 2))
-    low = int(np.searchsorted(accepted, limit / 2)) + deep_drops
+    low = round(unseen * int(np.searchsorted(accepted, limit / 2))) + deep_drops
     full = float(np.mean(accepted >= limit - 2 * least_s)) if len(accepted) else 0.0
     cost = (least + passed) / max(1, len(dropped))
     return FullQueue(limit, float(near[0]), float(near[-1]), cost, early_drops, below, deep_drops, low, full)
