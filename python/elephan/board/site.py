@@ -85,7 +85,8 @@ def _counted(verdicts: pl.DataFrame) -> list[tuple[str, str, int]]:
 def _write_front(board: Board, out: Path, around: Around) -> Path:
     here = set(board.verdicts["suite"])
     others = {one.table.id: one.table for one in included() if one.table.id not in here}
-    suites = sorted(here | {name for name, table in others.items() if table.judges == "algorithm"})
+    suites = sorted(here)
+    waiting = sorted(name for name, table in others.items() if table.judges == "algorithm")
     titles = {entry["name"]: entry["title"] for entry in catalog.algorithms().values()}
     titles |= {row.name: row.table.title for row in around.rows}
     matrix = []
@@ -99,9 +100,10 @@ def _write_front(board: Board, out: Path, around: Around) -> Path:
         name = str(subject)
         matrix.append({"name": name, "title": titles.get(name.partition(":")[0], ""), "cells": cells})
     page = {
-        "date": board.date, "suites": [(suite, _title(suite), suite in here) for suite in suites],
+        "date": board.date, "suites": [(suite, _title(suite)) for suite in suites],
+        "waiting": [(suite, _title(suite)) for suite in waiting],
         "elsewhere": [(name, table.title) for name, table in others.items() if table.judges != "algorithm"],
-        "missing": sum(cell is None for row in matrix for cell in row["cells"]),
+        "missing": sum(cell is None for row in matrix for cell in row["cells"]) + len(waiting) * len(matrix),
         "matrix": sorted(matrix, key=lambda row: str(row["name"])), "facts": around.facts.get("facts", ()),
         "papers": around.facts.get("papers", ()), "known": around.facts.get("algorithms", ()),
         "defects": around.defects,
