@@ -39,7 +39,7 @@ Rows = list[Point]
 
 
 def paths() -> tuple[Place, ...]:
-    """Paths of 2 to 10 Mbit/s, and otherwise as those of a score: the front is of β and C, not of the path's rate."""
+    """Paths of 1.8 to 5 Mbit/s, and otherwise as those of a score: the front is of β and C, not of the path's rate."""
     drawn = places.drawn(3, COUNT)
     return tuple(Place(round(p.rate_mbps / 5 + 1, 2), p.rtt_ms, p.buffer_bdp, p.loss, p.queue) for p in drawn)
 
