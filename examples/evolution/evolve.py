@@ -27,10 +27,14 @@ def told(individual: Individual) -> None:
 
 
 def judged_again(lineage: Lineage, count: int) -> list[Individual]:
-    """The fittest individuals with their quick scores of four seeds, the best first."""
+    """The fittest individuals with their quick scores of four seeds, the best first.
+
+    Of those with the same score, which mostly are the same rule in other words, only the shortest takes part.
+    """
+    distinct = {each.score: each for each in reversed(lineage.fittest(len(lineage.individuals)))}
     again = [
         replace(each, score=score("expression", parameters=each.parameters).combined_score)
-        for each in lineage.fittest(count)
+        for each in sorted(distinct.values(), key=lambda each: -each.fitness)[:count]
     ]
     return sorted(again, key=lambda each: -each.fitness)
 

@@ -18,9 +18,9 @@ PATHS = 24
 SEEDS = 4
 """Replicates on each path."""
 RATES_MBPS = (4.0, 20.0)
-"""Rates of the paths. A quick score is worth its second only if its runs are nearly as long as those of a full one: some
-algorithms follow the clock, and Reno takes up to 12 s to regain half a BDP here. At these rates such runs cost a second
-of two cores; up to 30 Mbit/s they had to be shorter, and ordered the candidates worse."""
+"""Rates of the paths. A quick score is worth its second only if its runs are nearly as long as those of a full one:
+some algorithms follow the clock, and Reno takes up to 12 s to regain half a BDP here. At these rates such runs cost a
+second of two cores; up to 30 Mbit/s they had to be shorter, and ordered the candidates worse."""
 RTTS_MS = (15.0, 150.0)
 BUFFERS_BDP = (0.3, 4.0)
 LOSSES = (0.0, 0.0, 0.0, 0.0, 1e-4, 1e-3)
