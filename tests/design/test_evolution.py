@@ -105,6 +105,8 @@ def test_the_page_has_the_lineage_that_was_found() -> None:
     parts = found["full"]["parts"]
     for part in ("training", "held_out", "start", "delay", "goodput", "worst_paths"):
         assert f"{parts[part]:+.3f}" in page
+    for part in ("training", "held_out", "start", "delay", "goodput"):
+        assert f"{found['reno']['parts'][part]:+.3f}" in page
     assert f"{found['candidates']:,} candidates in {found['wall_s'] // 60} minutes" in page
 
 
