@@ -9,7 +9,7 @@ use crate::endpoint::recovery::Progress;
 use crate::endpoint::sender::Sender;
 use crate::endpoint::sender::acks::Report;
 use crate::endpoint::sender::repair::{Repair, Undo};
-use crate::packet::{Packet, flag};
+use crate::packet::Packet;
 use crate::sidecar::SackEntry;
 use crate::spec::HostRule;
 use crate::time::Time;
@@ -18,7 +18,6 @@ impl Sender {
     /// Looks in an ACK for evidence that a recovery or a timeout was spurious.
     #[inline(never)]
     pub(in crate::endpoint) fn check_spurious(&mut self, packet: &Packet, report: Report) {
-        self.past.restores &= packet.flags() & flag::ECE == 0;
         let advances = packet.segment() > report.una;
         match self.repair.undo() {
             Some(_) if advances => self.try_undo(packet, report.una),

@@ -246,6 +246,8 @@ impl Sender {
     #[inline(always)]
     fn end_what_is_over(&mut self, packet: &Packet, report: &Report, sent_last: u32) -> bool {
         let cumulative = packet.segment();
+        // A mark shows congestion, so what this ACK undoes is not restored (`tcp_fastretrans_alert`).
+        self.past.restores &= packet.flags() & flag::ECE == 0;
         self.heed_reports(packet, sent_last, report.una);
         if self.repair.may_be_spurious() {
             self.check_spurious(packet, *report);
