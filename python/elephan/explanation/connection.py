@@ -172,6 +172,12 @@ class Connection:
         most = small.mode().max() if not small.is_empty() else None
         return int(most) if isinstance(most, int) else 1448
 
+    @property
+    def offloaded(self) -> float:
+        """Share of the packets with data that hold more than one segment."""
+        sizes = self.segments["bytes"].to_numpy()
+        return float((sizes > self.mss).sum() / max(1, (sizes > 0).sum()))
+
     @cached_property
     def beginning(self) -> Connection:
         """The connection until the last segment that is replayed: itself if it has no more."""

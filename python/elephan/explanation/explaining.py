@@ -79,14 +79,18 @@ class Explanation:
     @property
     def notes(self) -> tuple[str, ...]:
         """Shortcomings of the capture, in sentences."""
-        beginning = self.connection.beginning
-        if beginning is self.connection:
-            return self.connection.notes
-        return (
-            *self.connection.notes,
-            f"the path and the algorithm are found from the first {beginning.segments.height} of "
-            f"{self.connection.segments.height} packets with data",
-        )
+        found, beginning = list(self.connection.notes), self.connection.beginning
+        if self.connection.offloaded:
+            found.append(
+                f"{100 * self.connection.offloaded:.0f} % of A's packets with data hold several segments (segmentation "
+                "offload), which are taken to leave together"
+            )
+        if beginning is not self.connection:
+            found.append(
+                f"the path and the algorithm are found from the first {beginning.segments.height} of "
+                f"{self.connection.segments.height} packets with data"
+            )
+        return tuple(found)
 
     @cached_property
     def events(self) -> Events:
