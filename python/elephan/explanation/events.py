@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -368,11 +369,12 @@ class _Walk:
         """Note overtaken segments that an ACK delivers."""
         if not self.overtaken:
             return
-        arrived = [
-            segment
-            for segment in self.overtaken
-            if segment < cumulative or any(first <= segment < past for first, past in blocks)
+        # Those that arrived before are not there any more.
+        reached = [
+            *range(self.una, cumulative),
+            *(segment for first, past in blocks for segment in self._missing(max(first, cumulative), past)),
         ]
+        arrived = [segment for segment in dict.fromkeys(reached) if segment in self.overtaken]
         for segment in arrived:
             (left_ns, arrived_ns), state = self.overtaken.pop(segment), self.segments[segment]
             # A retransmission has a later timestamp than the original.
@@ -405,17 +407,23 @@ class _Walk:
             self.una = cumulative
         for first, past in blocks:
             newest = -1
-            for segment in range(max(first, self.una), past):
-                if not self.sacked[segment]:
-                    self.sacked[segment] = 1
-                    self.sacked_count += 1
-                    newest = segment
+            for segment in self._missing(max(first, self.una), past):
+                self.sacked[segment] = 1
+                self.sacked_count += 1
+                newest = segment
             if trigger < 0 or (may_be_delayed and newest >= 0):
                 trigger = newest
             may_be_delayed = False
         if trigger < 0:
             trigger = repeated[1] - 1 if repeated[1] else cumulative - 1
         return max(trigger, 0)
+
+    def _missing(self, first: int, past: int) -> Iterator[int]:
+        """Segments of a range that no SACK block has reported; blocks are long, and most of them is known."""
+        segment = self.sacked.find(0, first, past)
+        while segment >= 0:
+            yield segment
+            segment = self.sacked.find(0, segment + 1, past)
 
     def _filled(self, cumulative: int, echo: int) -> int:
         """The segment that filled the last hole below ``cumulative``: a retransmission if the echo is not older."""
