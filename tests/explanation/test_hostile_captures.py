@@ -99,6 +99,15 @@ def test_paths_of_hostile_connections_are_fitted_or_refused(kind: str, seed: int
     assert why is None or "\n" not in why
 
 
+def test_a_window_below_a_segment_is_said(tmp_path: Path) -> None:
+    packets = captures.transfer(segments=300)
+    for packet in packets:
+        packet[TCP].window = 0
+    found = elephan.explain(captures.write(tmp_path / "one.pcap", packets))
+    with pytest.raises(elephan.ScenarioError, match="less than a segment"):
+        found.check  # noqa: B018
+
+
 def test_a_gap_of_gigabytes_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
     packets = captures.transfer(segments=30)
     for number, packet in enumerate(packets[3:]):

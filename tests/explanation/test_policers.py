@@ -6,6 +6,7 @@ import pytest
 from tests.explanation.conftest import Make
 
 import elephan
+from elephan.explanation import PathDraw
 
 
 @pytest.mark.parametrize("algorithm", ["bbr:linux", "reno:linux"])
@@ -22,3 +23,8 @@ def test_a_short_queue_is_no_policer(make: Make) -> None:
     fit = elephan.explain(make(algorithm="bbr:linux", buffer="6 packets", duration="20 s")).path
     assert fit.queue == "droptail"
     assert fit.by_name["rate"].value == pytest.approx(10e6, rel=0.01)
+
+
+def test_a_simulated_bucket_holds_a_packet() -> None:
+    options = PathDraw(1e6, 0.02, 186, queue="policer").options()
+    assert options["queue_parameters"]["burst"] == "1500 bytes"

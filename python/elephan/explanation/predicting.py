@@ -98,11 +98,20 @@ def duration_of(limits: Limits) -> float:
 
 
 def own_limits(connection: Connection, limits: Limits) -> dict[str, Any]:
-    """Fields of the simulated flow for limits that are not the path's: an application's rate, a receive window."""
+    """Fields of the simulated flow for limits that are not the path's: an application's rate, a receive window.
+
+    Raises:
+        ScenarioError: the receive window never holds a segment.
+    """
     fields: dict[str, Any] = {}
     window = connection.acks["window"]
     if limits.fractions.get(Limit.RECEIVE_WINDOW, 0.0) >= _WORTH_A_FIELD and window.null_count() == 0:
-        fields["stack"] = {"base": "linux", "receive_window": f"{int(window.to_numpy().max())} bytes"}
+        most = int(window.to_numpy().max())
+        if most < connection.mss:
+            raise ScenarioError(
+                f"B's receive window is at most {most} bytes, less than a segment, so its flow cannot be simulated"
+            )
+        fields["stack"] = {"base": "linux", "receive_window": f"{most} bytes"}
     if limits.fractions.get(Limit.APPLICATION, 0.0) > 1 / 2:
         acks = connection.acks
         acked = int(acks["ack"].to_numpy().max()) - int(connection.segments["seq"].to_numpy().min())

@@ -222,9 +222,9 @@ class PathDraw:
         if queue == "policer":
             # The link behind a policer is faster than its tokens, and its queue never fills.
             options |= {"rate": f"{_LINK_BEHIND * self.rate_bps:.0f} bit/s", "buffer": "1000 packets"}
-            options["queue_parameters"] = {
-                "rate": f"{self.rate_bps:.0f} bit/s", "burst": f"{self.buffer_bytes:.0f} bytes",
-            }  # fmt: skip
+            # Simulated packets may be larger than those of the capture, and a smaller burst would let none pass.
+            burst = max(self.buffer_bytes, PACKET_BYTES)
+            options["queue_parameters"] = {"rate": f"{self.rate_bps:.0f} bit/s", "burst": f"{burst:.0f} bytes"}
         elif self.levels:
             first, *later = self.levels
             options["rate"] = f"{first.rate_bps:.0f} bit/s"
