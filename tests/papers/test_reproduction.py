@@ -11,7 +11,7 @@ import pytest
 
 import elephan.runs
 from elephan import papers
-from elephan.cli.main import run_command
+from elephan.cli.main import main
 from elephan.evaluation.planning import Job, Planner
 from elephan.papers.paper import Paper
 from elephan.papers.reproduction import Reproduction, Wanted, reproduce, reproduce_all
@@ -74,7 +74,8 @@ def test_a_command_over_papers_collects_garbage_seldom(monkeypatch: pytest.Monke
 
     before = gc.get_threshold()
     monkeypatch.setattr(papers, "scoreboard", scoreboard)
-    assert run_command(["papers"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["papers"])
     assert seen == [10_000]
     assert gc.get_threshold() == before
 
