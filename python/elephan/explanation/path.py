@@ -81,6 +81,9 @@ def _during(events: Events, level: Level) -> Events:
     some = np.flatnonzero(left)
     first[seen.left[some[::-1]]] = some[::-1]
     acked = (seen.acked_s < level.to_s) & (first[seen.trigger] >= 0)
+    if acked.any():
+        # Packets that left later met the queue at the next rate.
+        left &= seen.left_s <= seen.left_s[first[seen.trigger[acked]]].max()
     part = replace(
         seen, acked_s=seen.acked_s[acked], delivered=seen.delivered[acked], trigger=seen.trigger[acked],
         rtt_s=seen.rtt_s[acked], in_order=seen.in_order[acked], left_s=seen.left_s[left], left=seen.left[left],
