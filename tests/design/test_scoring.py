@@ -137,6 +137,16 @@ def test_a_must_of_the_suite_that_is_not_met_is_a_failure(monkeypatch: pytest.Mo
     assert "held_out" in found.parts
 
 
+def test_a_must_of_the_suite_without_its_runs_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [Criterion("collapse", "5.1", "must", "not_settled", "no run", is_whole=False)]
+    rows += [Criterion("use", "5.1", "should", "not_settled", "no run", is_whole=False)]
+    monkeypatch.setattr(Candidate, "judge", lambda *_, **__: rows)
+    found = score("cubic", stage="suite", seeds=1, paths=1)
+    assert found.combined_score == objective.WORST
+    reason = "collapse (section 5.1, a must): not all of its runs fit into 600 s; use an idle host"
+    assert [failure["reason"] for failure in found.failures] == [reason]
+
+
 def test_a_share_of_the_suite_is_judged_as_evaluate_judges_it() -> None:
     from elephan.suites import evaluate
 

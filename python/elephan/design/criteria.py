@@ -74,20 +74,27 @@ def judge_here(spec: str, parameters: Mapping[str, Any], only: Sequence[str]) ->
 
 
 def judge(spec: str, parameters: Mapping[str, Any], *, on: str, jobs: int | None) -> list[Criterion]:
-    """Judge all criteria by runs that are not contained.
+    """Judge all criteria by runs that are not contained, those that are a must first.
 
     Raises:
         ScenarioError: the algorithm, a parameter or the backend is wrong.
         SweepError: a run failed.
     """
+    end_s = time.monotonic() + BUDGET_S
+    of_suite = suites.load(SUITE).table.criterion
+    found: dict[str, Criterion] = {}
     with tempfile.TemporaryDirectory(prefix="elephan-score-") as folder:
-        (found,) = suites.evaluate(
-            [spec], SUITE, parameters=parameters, on=on, quick=True, budget=f"{BUDGET_S:g} s", jobs=jobs,
-            store=Store(folder),
-        )  # fmt: skip
-    return [_criterion(outcome) for outcome in found.outcomes]
+        for first in (True, False):
+            (part,) = suites.evaluate(
+                [spec], SUITE, parameters=parameters, on=on, quick=True, jobs=jobs, store=Store(folder),
+                only=[row.id for row in of_suite if (row.force == "must") == first],
+                budget=f"{max(1.0, end_s - time.monotonic()):.3f} s",
+            )  # fmt: skip
+            found |= {outcome.criterion.id: _criterion(outcome) for outcome in part.outcomes}
+    return [found[row.id] for row in of_suite]
 
 
 def _criterion(outcome: Outcome) -> Criterion:
     row = outcome.criterion
-    return Criterion(row.id, row.section, row.force, outcome.verdict, outcome.why)
+    is_whole = not any(cell.left_out for cell in outcome.cells)
+    return Criterion(row.id, row.section, row.force, outcome.verdict, outcome.why, is_whole)

@@ -171,7 +171,7 @@ def _judged(
 def _by_suite(
     found: Candidate, parts: dict[str, float], artifacts: dict[str, Any], jobs: int | None
 ) -> list[dict[str, str]]:
-    """Add the verdicts of the suite to the parts and the artifacts. Returns each *must* that is not met.
+    """Add the verdicts of the suite to the parts and the artifacts. Returns each *must* that is not met or not judged.
 
     Raises:
         CandidateError: the candidate failed.
@@ -184,10 +184,7 @@ def _by_suite(
         {"id": row.id, "section": row.section, "force": row.force, "verdict": row.verdict, "why": row.why}
         for row in rows if not row.is_met
     ]  # fmt: skip
-    return [
-        {"stage": SUITE, "reason": f"{row.id} (section {row.section}, a must): {row.why}"}
-        for row in rows if row.is_failure
-    ]  # fmt: skip
+    return [{"stage": SUITE, "reason": row.failure} for row in rows if row.failure]
 
 
 def _parts(paths: dict[Place, Terms], values: Sequence[float]) -> dict[str, float]:

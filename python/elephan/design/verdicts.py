@@ -22,6 +22,7 @@ class Criterion:
         force: must, should or consider.
         verdict: pass, concern, fail, not_settled or not_judged.
         why: the reason.
+        is_whole: false if some of its runs did not fit into the time.
     """
 
     id: str
@@ -29,11 +30,15 @@ class Criterion:
     force: str
     verdict: str
     why: str
+    is_whole: bool = True
 
     @property
-    def is_failure(self) -> bool:
-        """True if a requirement that is a must is not met."""
-        return self.force == _MUST and self.verdict == _FAIL
+    def failure(self) -> str:
+        """The reason why a requirement that is a must is not met or not judged; empty otherwise."""
+        if self.force != _MUST or (self.is_whole and self.verdict != _FAIL):
+            return ""
+        unmade = f"not all of its runs fit into {BUDGET_S:g} s; use an idle host"
+        return f"{self.id} (section {self.section}, a must): {self.why if self.verdict == _FAIL else unmade}"
 
     @property
     def is_met(self) -> bool:
