@@ -337,6 +337,18 @@ def test_a_shipped_path_runs_in_both_directions(name: str) -> None:
     assert named.find(name).fitted
 
 
+def test_another_path_takes_the_place_of_the_first() -> None:
+    flows = [{"algorithm": "cubic"}, {"algorithm": "reno", "direction": "left"}]
+    made = {name: Scenario.from_dict({"duration": "5 s", "path": name, "flow": flows}) for name in ("leo", "lte")}
+    assert made["leo"].replace(path="lte").canonical() == made["lte"].canonical()
+    assert (
+        made["leo"].replace({"path": {"name": "lte", "buffer": "3 BDP"}}).link[0].buffer != made["lte"].link[0].buffer
+    )
+    dumbbell = Scenario.dumbbell(["cubic"], rate="10 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="5 s")
+    with pytest.raises(ScenarioError, match="path: there is dumbbell too"):
+        dumbbell.replace(path="lte")
+
+
 def test_the_scenario_has_the_links_in_place_of_the_name() -> None:
     made = Scenario.from_dict({"duration": "5 s", "path": "leo", "flow": [{"algorithm": "cubic"}]})
     assert "path" not in made.to_dict()

@@ -232,6 +232,17 @@ def expand(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
+def withdraw(tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tables of a scenario without the links of a named path and the routes over them, so that another path can be
+    named; unchanged if its links are others."""
+    if [link.get("name") for link in tables.get("link") or ()] != [FORWARD, REVERSE]:
+        return tables
+    rest = {key: value for key, value in tables.items() if key != "link"}
+    return rest | {
+        group: [_unrouted(row) for row in rest[group]] for group in ("flow", "program", "traffic") if rest.get(group)
+    }
+
+
 def links(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The two ``[[link]]`` of a path: the link of the data, and the link of the ACKs."""
     try:
@@ -276,6 +287,12 @@ def _routed(row: Any) -> Any:
     ways = [FORWARD, REVERSE] if row.get("direction", "right") == "right" else [REVERSE, FORWARD]
     kept = {key: value for key, value in row.items() if key != "direction"}
     return kept | {"path": [ways[0]], "reverse_path": [ways[1]]}
+
+
+def _unrouted(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A flow without its route over a named path."""
+    kept = {key: value for key, value in row.items() if key not in ("path", "reverse_path")}
+    return kept | ({"direction": "left"} if list(row.get("path", ())) == [REVERSE] else {})
 
 
 def course_seconds(course: Course | None) -> float:

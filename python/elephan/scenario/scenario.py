@@ -243,13 +243,17 @@ class Scenario(ScenarioTable):
 
     def changed(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """The tables of the TOML file with changed fields. Tables over time are as they were read, unless a field in
-        one is changed: a recording has 100,000 rows to write and to read.
+        one is changed: a recording has 100,000 rows to write and to read. Another named path replaces that of the
+        scenario.
 
         Raises:
             ScenarioError: a path is malformed, or a list position does not exist.
         """
         within = any(_WITHIN_A_TABLE.search(key) for key in changes)
-        return apply_overrides(self.to_dict() if within else self._unchanged, changes)
+        tables: Mapping[str, Any] = self.to_dict() if within else self._unchanged
+        if changes.get(named.FIELD) is not None:
+            tables = named.withdraw(tables)
+        return apply_overrides(tables, changes)
 
     @cached_property
     def _unchanged(self) -> dict[str, Any]:
