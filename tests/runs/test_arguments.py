@@ -26,8 +26,8 @@ def run(stated: Any, **more: Any) -> object:
     return elephan.run(stated, **more)
 
 
-def sweep(stated: Any) -> object:
-    return elephan.sweep(stated)
+def sweep(stated: Any, **more: Any) -> object:
+    return elephan.sweep(stated, **more)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,10 @@ def sweep(stated: Any) -> object:
         ),
         (
             lambda: sweep(scenario()),
-            "a sweep takes a list of scenarios, not one; write [scenario], or elephan.run(scenario)",
+            "a sweep takes a list of scenarios, not one; write elephan.grid(scenario, {...}), [scenario], or "
+            "elephan.run(scenario)",
         ),
+        (lambda: sweep([scenario()], on={"seed": 1}), "{'seed': 1} is not a backend; it is a name, such as \"sim\""),
         (lambda: dumbbell("cubic"), "flows: 'cubic' is one name; write a list, ['cubic']"),
     ],
 )

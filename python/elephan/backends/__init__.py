@@ -51,6 +51,8 @@ def kind(name: str) -> type[Backend]:
     Raises:
         ScenarioError: there is no such backend, or the package that offers it cannot be loaded.
     """
+    if not isinstance(name, str):
+        raise ScenarioError(f'{name!r} is not a backend; it is a name, such as "sim"')
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         built_in: type[Backend] = getattr(import_module(module), attribute)

@@ -116,11 +116,14 @@ def sweep(
         Cancelled: ``progress`` returned ``False``; finished results are saved.
         OSError: the store cannot be written.
     """
+    if isinstance(scenarios, Scenario | str):
+        raise ScenarioError(
+            "a sweep takes a list of scenarios, not one; write elephan.grid(scenario, {...}), [scenario], or "
+            "elephan.run(scenario)"
+        )
     pool = MemoryPool(memory)
     backend = backends.get(on, pool)
     plan = Plan(backend, Store() if store is None else store, backend.version(), each)
-    if isinstance(scenarios, Scenario | str):
-        raise ScenarioError("a sweep takes a list of scenarios, not one; write [scenario], or elephan.run(scenario)")
     wanted: list[tuple[Scenario, int]] = []
     for item in scenarios:
         scenario, seed = with_seed(*item) if isinstance(item, tuple) and len(item) == 2 else with_seed(item)
