@@ -143,7 +143,9 @@ def test_a_must_of_the_suite_without_its_runs_is_a_failure(monkeypatch: pytest.M
     monkeypatch.setattr(Candidate, "judge", lambda *_, **__: rows)
     found = score("cubic", stage="suite", seeds=1, paths=1)
     assert found.combined_score == objective.WORST
-    reason = "collapse (section 5.1, a must): not all of its runs fit into 600 s; use an idle host"
+    reason = (
+        "collapse (section 5.1, a must): not all of its runs fit into 600 s; elephan evaluate has a larger --budget"
+    )
     assert [failure["reason"] for failure in found.failures] == [reason]
 
 

@@ -37,7 +37,7 @@ class Criterion:
         """The reason why a requirement that is a must is not met or not judged; empty otherwise."""
         if self.force != _MUST or (self.is_whole and self.verdict != _FAIL):
             return ""
-        unmade = f"not all of its runs fit into {BUDGET_S:g} s; use an idle host"
+        unmade = f"not all of its runs fit into {BUDGET_S:g} s; elephan evaluate has a larger --budget"
         return f"{self.id} (section {self.section}, a must): {self.why if self.verdict == _FAIL else unmade}"
 
     @property
