@@ -29,7 +29,7 @@ def told(individual: Individual) -> None:
 def judged_again(lineage: Lineage, count: int) -> list[Individual]:
     """The fittest individuals with their quick scores of four seeds, the best first.
 
-    Of those with the same score, which mostly are the same rule in other words, only the shortest takes part.
+    Equal scores mostly are the same rule in other words, so only the shortest of them takes part.
     """
     distinct = {each.score: each for each in reversed(lineage.fittest(len(lineage.individuals)))}
     again = [
