@@ -34,9 +34,15 @@ def time_sequence(run: Run) -> list[LineChart]:
     return [LineChart(
         "sequence", "Time and sequence, from the event log",
         "Segments from the first one that the log shows. The distance from a sent segment to the line of what is "
-        "acknowledged is a round trip to the right, and what is outstanding downwards.",
+        f"acknowledged is a round trip to the right, and what is outstanding downwards.{_left_out(len(names))}",
         tuple(panels),
     )]  # fmt: skip
+
+
+def _left_out(flows: int) -> str:
+    """The limits of the diagram, in sentences."""
+    first = f" It has the first {MOST_FLOWS} of {flows} flows." if flows > MOST_FLOWS else ""
+    return f"{first} If a series has more than {MOST_DOTS:,} points, every n-th is drawn."
 
 
 def _panel(events: pl.DataFrame, flow: str) -> LinePanel | None:
