@@ -4,49 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from elephan.scenario import channels, form
 from elephan.scenario.document import Steps
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import Channel
-from elephan.scenario.link_tables import Aggregation, DelayStep, Jitter, RateStep, Reorder, Retransmission
-from elephan.scenario.schema import Link, Path
+from elephan.scenario.link_tables import DelayStep, Jitter, RateStep
+from elephan.scenario.schema import Impaired
 from elephan.scenario.timed import TimedTable
 from elephan.scenario.units import OPPORTUNITY_BYTES, format_offset, format_rate, format_time
 
 S = TypeVar("S", form.RateStep, form.DelayStep)
 
 
-@dataclass(frozen=True)
-class Impairments:
+class Impairments(Impaired):
     """The impairments of a link, or of the bottlenecks of a shorthand, in the user's form."""
 
-    jitter: Jitter | None = None
-    reorder: Reorder | None = None
-    duplicate: float = 0.0
-    aggregation: Aggregation | None = None
-    retransmission: Retransmission | None = None
-    rate_steps: tuple[RateStep, ...] = ()
-    rate_table: TimedTable | None = None
-    rate_trace: tuple[int, ...] | None = None
-    delay_steps: tuple[DelayStep, ...] = ()
-    delay_table: TimedTable | None = None
-    channel: Channel | None = None
     delays_only: bool = False
     """True if the link is the opposite direction of a link with a channel, and has only the channel's delays."""
 
     @classmethod
-    def of(cls, table: Path | Link) -> Impairments:
+    def of(cls, table: Impaired) -> Impairments:
         """The impairments of a table of the scenario."""
-        return cls(**{field: getattr(table, field) for field in cls.__dataclass_fields__ if field != "delays_only"})
+        return cls.model_construct(**{field: getattr(table, field) for field in Impaired.model_fields})
 
     @property
     def reverse(self) -> Impairments:
         """The impairments of the opposite direction: only the delays of a channel, which are the same in both
         directions."""
-        return STEADY if self.channel is None else Impairments(channel=self.channel, delays_only=True)
+        return STEADY if self.channel is None else Impairments.model_construct(channel=self.channel, delays_only=True)
 
     @property
     def changes_rate(self) -> bool:
@@ -75,7 +62,7 @@ class Impairments:
         return drawn or contends or self.duplicate > 0
 
 
-STEADY = Impairments()
+STEADY = Impairments.model_construct()
 OVER_TIME = ("rate_table", "delay_table")
 """Fields of a link that are tables over time."""
 

@@ -145,8 +145,28 @@ _LOSSES = [
 ]
 
 
-class Path(Table):
-    """Fields that the two shorthands share: the links in the middle, and the access links of each flow."""
+class Impaired(Table):
+    """Impairments of a link, with the course of its rate and of its delay.
+
+    Pydantic lists the fields of a later base first, so a link's own fields are in a base behind this one where they
+    come before these fields, and in the class where they come after them.
+    """
+
+    jitter: JitterField = None
+    reorder: ReorderField = None
+    duplicate: DuplicateField = 0.0
+    aggregation: AggregationField = None
+    retransmission: RetransmissionField = None
+    rate_steps: RateStepsField = ()
+    rate_table: RateTableField = None
+    rate_trace: RateTraceField = None
+    delay_steps: DelayStepsField = ()
+    delay_table: DelayTableField = None
+    channel: ChannelField = None
+
+
+class Bottleneck(Table):
+    """Fields of the links in the middle of a shorthand."""
 
     rate: Rate = Field(description="rate of the bottleneck, each way", examples=["622 Mbit/s"])
     rtt: PositiveTime = Field(description="two-way propagation delay from end to end", examples=["100 ms"])
@@ -169,17 +189,11 @@ class Path(Table):
         ),
         examples=_LOSSES,
     )
-    jitter: JitterField = None
-    reorder: ReorderField = None
-    duplicate: DuplicateField = 0.0
-    aggregation: AggregationField = None
-    retransmission: RetransmissionField = None
-    rate_steps: RateStepsField = ()
-    rate_table: RateTableField = None
-    rate_trace: RateTraceField = None
-    delay_steps: DelayStepsField = ()
-    delay_table: DelayTableField = None
-    channel: ChannelField = None
+
+
+class Path(Impaired, Bottleneck):
+    """Fields that the two shorthands share: the links in the middle, and the access links of each flow."""
+
     access_rate: Rate | None = Field(
         None,
         description="rate of each flow's two access links; by default ten times the highest rate of the bottleneck: of "
@@ -220,8 +234,8 @@ class Named(Table):
     loss: LossModel | None = Field(None, description="loss of the data, as of a link", examples=["0.01%"])
 
 
-class Link(Table):
-    """``[[link]]``: one link of a graph, between two nodes."""
+class Wire(Table):
+    """Fields of a link between two nodes, up to its queue and its loss."""
 
     name: Name = Field(
         description="unique name; the opposite direction of a duplex link is called name/reverse", examples=["west"]
@@ -247,17 +261,11 @@ class Link(Table):
         "arrival, from 1, or bursts",
         examples=_LOSSES,
     )
-    jitter: JitterField = None
-    reorder: ReorderField = None
-    duplicate: DuplicateField = 0.0
-    aggregation: AggregationField = None
-    retransmission: RetransmissionField = None
-    rate_steps: RateStepsField = ()
-    rate_table: RateTableField = None
-    rate_trace: RateTraceField = None
-    delay_steps: DelayStepsField = ()
-    delay_table: DelayTableField = None
-    channel: ChannelField = None
+
+
+class Link(Impaired, Wire):
+    """``[[link]]``: one link of a graph, between two nodes."""
+
     duplex: Switch = Field(
         True,
         description="a second, opposite link of the same kind; losses, jitter and changes are on the first link only",
