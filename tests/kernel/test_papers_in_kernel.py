@@ -21,12 +21,14 @@ from elephan.evaluation.conditions import Value, Where
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.measurement import Measurement, constant
+from elephan.evaluation.tables import made
 from elephan.papers import in_kernel, results
 from elephan.papers.claims import Claim, parse_claims
 from elephan.papers.judging import Judgment
 from elephan.papers.paper import Paper
 from elephan.papers.reproduction import reproduce
 from elephan.papers.results import PaperResult
+from elephan.papers.schema import ClaimsTable
 from elephan.report.figures import Figure
 from elephan.runs import Run, Store, run_id, sweep
 from elephan.runs.work import PREPARATION_S
@@ -88,7 +90,9 @@ def paper() -> Paper:
         _claim("rule", "reno", 2.0, metric="rule"),
     ]
     stated = [{"id": "E", "title": "one flow", "figure": "Fig 1"}]
-    claims = parse_claims({"schema_version": 2, "paper": "tiny", "experiment": stated, "claim": tables})
+    claims = parse_claims(
+        made(ClaimsTable, {"schema_version": 2, "paper": "tiny", "experiment": stated, "claim": tables})
+    )
     experiment = Experiment("tiny.E", "one flow", "Fig 1", SCENARIOS)
     return Paper("tiny", "A tiny paper", "Nobody, 2026", claims, {"tiny.E": experiment}, Tiny, _no_figures)
 

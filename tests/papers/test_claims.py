@@ -13,12 +13,14 @@ from elephan import papers
 from elephan.evaluation.conditions import Value, Where, listed_points
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError
+from elephan.evaluation.tables import made
 from elephan.evaluation.wording import quantity_of, where_text
 from elephan.papers import boards
 from elephan.papers.claims import Claim, load_explanations, parse_claims
 from elephan.papers.judging import Reduced, judge, judge_all, totals
 from elephan.papers.paper import Paper
 from elephan.papers.results import PaperResult
+from elephan.papers.schema import ClaimsTable
 from elephan.scenario import ScenarioError
 
 BASE = {
@@ -32,9 +34,9 @@ def claims(*tables: Mapping[str, Any]) -> Any:
     return parse_claims(written([BASE | dict(t) for t in tables]))
 
 
-def written(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def written(tables: Sequence[Mapping[str, Any]], **more: Any) -> ClaimsTable:
     experiment = {"id": "E", "title": "one flow", "figure": "Fig 9"}
-    return {"schema_version": 2, "paper": "p", "experiment": [experiment], "claim": tables}
+    return made(ClaimsTable, {"schema_version": 2, "paper": "p", "experiment": [experiment], "claim": tables, **more})
 
 
 class Given:
@@ -213,10 +215,10 @@ def test_a_weak_claim_that_holds_is_counted_apart() -> None:
     ("table", "message"),
     [
         ({"relation": "=="}, "relation: '==' is not one of"),
-        ({"certainty": "sure"}, "certainty: 'sure' is not one of certain"),
+        ({"certainty": "sure"}, "certainty: 'sure' is not a certainty"),
         ({"colour": "red"}, "colour"),
         ({"expected": "much"}, "expected"),
-        ({"limit": 1.0}, "limit: not a field of a claim"),
+        ({"limit": 1.0}, "limit: not a field; "),
         ({"relation": "less_than_other"}, "other: missing"),
         ({"relation": "argmax", "values": ["b", "c"]}, "subject: 'a' is not among values"),
         ({"relation": "in_range"}, "values: missing"),
@@ -254,7 +256,7 @@ def test_a_table_is_a_claim_for_each_number() -> None:
 def test_fields_that_follow_need_not_be_written() -> None:
     short = {key: value for key, value in BASE.items() if key not in ("figure", "tolerance_kind", "expected", "basis")}
     rows = {"relation": "greater_than_other", "other": ["b"], "columns": ["id"], "rows": [["two"]]}
-    (found,) = parse_claims(written([short | rows]) | {"defaults": {"basis": "table"}}).claims
+    (found,) = parse_claims(written([short | rows], defaults={"basis": "table"})).claims
     assert (found.id, found.experiment, found.document) == ("p.two", "p.E", "p")
     assert (found.section, found.tolerance_kind, found.limit, found.basis) == ("Fig 9", "ordering", 0.0, "table")
 

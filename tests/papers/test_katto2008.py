@@ -42,13 +42,13 @@ PAPER = papers.get("katto2008", True)
 def claim(**fields: Any) -> Claim:
     known: dict[str, Any] = {
         "id": "katto2008.x",
-        "document": "katto2008",
-        "section": "1",
+        "paper": "katto2008",
+        "figure": "1",
         "experiment": "katto2008.M1",
         "metric": "m",
     }
-    rest = {"subject": "hybrid", "relation": "approx", "limit": 0.0, "certainty": "certain", "robustness": "high"}
-    more = {"check": "analytic", "tolerance_kind": "bound", "basis": "text", "text": "t"}
+    rest = {"subject": "hybrid", "relation": "approx", "expected": 0.0, "certainty": "certain", "robustness": "high"}
+    more = {"check": "analytic", "tolerance_kind": "bound", "basis": "text", "quote": "t"}
     return Claim(**(known | rest | more | fields))
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
+from elephan.evaluation.tables import made
 from elephan.papers import drawing, loading
 from elephan.papers.claims import ClaimSet, parse_claims
-from elephan.papers.schema import VariantTable
+from elephan.papers.schema import ClaimsTable, VariantTable
 from elephan.report.charts import BarChart, LineChart
 from elephan.scenario import Scenario, ScenarioError
 
@@ -62,7 +63,8 @@ RUNS = {"scenario": "pair", "grid": {"protocol": "both", "buffer_pkts": [10, 20]
 def stated(*runs: Mapping[str, Any]) -> ClaimSet:
     experiment = {"id": "E", "title": "two flows", "figure": "Fig 1", "seeds": 3, "runs": [*runs] or [RUNS]}
     lists = {"both": ["reno", "cubic"]}
-    return parse_claims({"schema_version": 2, "paper": "weigle2006", "lists": lists, "experiment": [experiment]})
+    tables = {"schema_version": 2, "paper": "weigle2006", "lists": lists, "experiment": [experiment]}
+    return parse_claims(made(ClaimsTable, tables))
 
 
 def maker(*runs: Mapping[str, Any], quick: bool = False) -> loading.Maker:

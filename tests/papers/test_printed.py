@@ -10,12 +10,14 @@ import pytest
 from elephan import papers
 from elephan.evaluation.judging import Assessment
 from elephan.evaluation.relations import Outcome
+from elephan.evaluation.tables import made
 from elephan.metrics.statistics import interval
 from elephan.papers import printed
 from elephan.papers.boards import abstract
 from elephan.papers.claims import ClaimSet, parse_claims
 from elephan.papers.judging import Judgment, Verdict
 from elephan.papers.printed import tables
+from elephan.papers.schema import ClaimsTable
 
 BASE: Mapping[str, Any] = {
     "figure": "Table 2(a)", "experiment": "T2", "metric": "throughput_mbps_flow1", "subject": "hcc",
@@ -27,7 +29,8 @@ BASE: Mapping[str, Any] = {
 def claims(*changed: Mapping[str, Any]) -> ClaimSet:
     listed = [{**BASE, "id": str(i), **more} for i, more in enumerate(changed)]
     experiments = [{"id": "T2", "title": "two users", "figure": "Table 2(a)"}]
-    return parse_claims({"schema_version": 2, "paper": "p", "experiment": experiments, "claim": listed})
+    tables = {"schema_version": 2, "paper": "p", "experiment": experiments, "claim": listed}
+    return parse_claims(made(ClaimsTable, tables))
 
 
 def given(measured: float) -> Assessment:

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, Field
 
-from elephan.evaluation.criteria import CriterionError, SubjectCriterion, check
+from elephan.evaluation.conditions import Where
+from elephan.evaluation.criteria import CriterionError, Number, SubjectCriterion, check
 from elephan.evaluation.relations import RELATIONS
-from elephan.evaluation.tables import made
+from elephan.evaluation.tables import made, read
 from elephan.evaluation.templates import filled
-from elephan.papers.schema import ExperimentTable
+from elephan.papers.schema import ClaimsTable, ExperimentTable, ExplanationsTable
 from elephan.scenario import ScenarioError
-
-SCHEMA_VERSION = 2
-_KEYS = {
-    "paper": "document",
-    "figure": "section",
-    "quote": "text",
-    "expected": "limit",
-    "where": "conditions",
-    "other_where": "other_conditions",
-}
-"""Keys of a claims file that are named as the fields of :class:`SubjectCriterion`."""
-
-_CHOICES = {
-    "certainty": ("certain", "inferred", "conflict"),
-    "check": ("simulation", "analytic", "unit", "internal", "not_simulable"),
-    "robustness": ("high", "medium", "low"),
-    "tolerance_kind": ("bound", "ordering", "published_number", "shape"),
-    "basis": ("table", "caption", "text", "formula", "derived"),
-    "threshold_from": ("paper", "derived", "ours"),
-}
-
+from elephan.scenario.fields import Switch, Text, chosen
 
 _USUAL_KINDS = {"limit": "bound", "range": "bound", "parameter": "shape"}
 """The kind of a claim that states none, by what its relation takes; other relations compare: an ordering."""
@@ -59,17 +39,25 @@ class Claim(SubjectCriterion):
         note: remarks.
     """
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(populate_by_name=False)
 
-    certainty: str
-    robustness: str
-    check: str
-    tolerance_kind: str
-    basis: str
+    document: str = Field(alias="paper")
+    section: Text = Field(alias="figure")
+    text: Text = Field(alias="quote")
+    limit: Number = Field(alias="expected")
+    conditions: Where | None = Field(None, alias="where")
+    other_conditions: Where | None = Field(None, alias="other_where")
+    certainty: Annotated[str, chosen(("certain", "inferred", "conflict"), "a certainty")]
+    robustness: Annotated[str, chosen(("high", "medium", "low"), "a robustness")]
+    check: Annotated[
+        str, chosen(("simulation", "analytic", "unit", "internal", "not_simulable"), "a means of judging a claim")
+    ]
+    tolerance_kind: Annotated[str, chosen(("bound", "ordering", "published_number", "shape"), "a kind of statement")]
+    basis: Annotated[str, chosen(("table", "caption", "text", "formula", "derived"), "a source of a claim")]
     formula: str | None = None
-    threshold_from: str | None = None
-    direction_certain: bool = False
-    discriminating: bool = False
+    threshold_from: Annotated[str, chosen(("paper", "derived", "ours"), "a source of a number")] | None = None
+    direction_certain: Switch = False
+    discriminating: Switch = False
     note: str | None = None
 
     @property
@@ -79,8 +67,7 @@ class Claim(SubjectCriterion):
         return self.certainty == "certain" and self.robustness in ("high", "medium")
 
 
-_SPELT = {name: key for key, name in _KEYS.items()}
-_FIELDS = frozenset(_SPELT.get(name, name) for name in Claim.model_fields)
+_FIELDS = frozenset(stated.alias or name for name, stated in Claim.model_fields.items())
 """Names of a claim's fields in a claims file."""
 
 
@@ -104,49 +91,28 @@ class ClaimSet:
         return replace(self, claims=tuple(claim for claim in self.claims if claim.experiment in wanted))
 
 
-def load_claims(path: Path) -> ClaimSet:
-    """Read a claims file.
+def parse_claims(file: ClaimsTable, source: str = "claims.toml") -> ClaimSet:
+    """The claims of a claims file.
+
+    A ``[[claim]]`` is one claim, or with ``columns`` and ``rows`` several claims that share its other fields
+    (:func:`_expanded`). Ids are written without the paper's id.
 
     Raises:
         ScenarioError: a field is missing, unknown or has a value that is not allowed, or an id occurs twice.
     """
-    return parse_claims(tomllib.loads(path.read_text(encoding="utf-8")), path.name)
-
-
-def parse_claims(tables: Mapping[str, Any], source: str = "claims.toml") -> ClaimSet:
-    """Parse the tables of a claims file.
-
-    A ``[[claim]]`` is one claim, or with ``columns`` and ``rows`` several claims that share its other fields
-    (:func:`_expanded`). ``[defaults]`` has fields that all claims share, and ``[quantities]`` the words for a metric
-    whose name does not say what it is. Ids are written without the paper's id.
-    """
-    version = tables.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise ScenarioError(f"{source}: schema_version is {version!r}, and {SCHEMA_VERSION} is understood")
-    if "paper" not in tables:
-        raise ScenarioError(f"{source}: paper: missing; it is the paper's id")
-    paper = str(tables["paper"])
-    experiments = {row.id: row for row in _experiments(tables.get("experiment", []), paper, source)}
+    rows = (row.model_copy(update={"id": f"{file.paper}.{row.id}"}) for row in file.experiment)
+    experiments = {row.id: row for row in rows}
     claims: dict[str, Claim] = {}
-    for written in tables.get("claim", []):
-        for table in _expanded(tables.get("defaults", {}) | written, source):
-            table = {"quantity": tables.get("quantities", {}).get(table.get("metric"), "")} | table
-            claim = _parse_claim(_completed(table, paper, experiments), source)
+    for written in file.claim:
+        for table in _expanded(file.defaults | written, source):
+            table = {"quantity": file.quantities.get(str(table.get("metric")), "")} | table
+            claim = _parse_claim(_completed(table, file.paper, experiments), source)
             if claim.id in claims:
                 raise ScenarioError(f"{source}: {claim.id}: the id is there twice")
             if claim.experiment not in experiments:
                 raise ScenarioError(f"{source}: {claim.id}: '{claim.experiment}' is not an experiment of this file")
             claims[claim.id] = claim
-    lists = {name: tuple(values) for name, values in tables.get("lists", {}).items()}
-    return ClaimSet(tuple(claims.values()), experiments, lists)
-
-
-def _experiments(tables: Iterable[Mapping[str, Any]], paper: str, source: str) -> Iterator[ExperimentTable]:
-    for table in tables:
-        try:
-            yield made(ExperimentTable, {**table, "id": f"{paper}.{table.get('id', '')}"})
-        except ScenarioError as error:
-            raise error.located(path=f"experiment {table.get('id')}", source=source) from None
+    return ClaimSet(tuple(claims.values()), experiments, file.lists)
 
 
 def _expanded(table: Mapping[str, Any], source: str) -> Iterator[dict[str, Any]]:
@@ -189,29 +155,18 @@ def _completed(table: Mapping[str, Any], paper: str, experiments: Mapping[str, E
 
 def _parse_claim(table: Mapping[str, Any], source: str) -> Claim:
     where = f"{source}: {table.get('id', 'a claim without id')}"
-    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-    if unknown := set(_KEYS.values()) & set(given):
-        raise ScenarioError(f"{where}: {min(unknown)}: not a field of a claim")
     try:
-        claim = Claim(**{_KEYS.get(key, key): value for key, value in given.items()})
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        place = ".".join(str(_SPELT.get(str(part), part)) for part in problem["loc"])
-        raise ScenarioError(f"{where}: {place}: {problem['msg']}") from None
-    for name, allowed in _CHOICES.items():
-        value = getattr(claim, name)
-        if value is not None and value not in allowed:
-            raise ScenarioError(f"{where}: {name}: {value!r} is not one of {', '.join(allowed)}")
-    try:
+        claim = made(Claim, table)
         check(claim)
+    except ScenarioError as error:
+        raise error.located(source=where) from None
     except CriterionError as error:
         raise ScenarioError(f"{where}: {error}") from None
     return claim
 
 
 def load_explanations(path: Path, claims: ClaimSet) -> dict[str, str]:
-    """Our explanations of differences, by claim: ``[[explanation]]`` tables with ``why`` and with ``claims``, which are
-    ids without that of the paper.
+    """Our explanations of differences, by claim; none if there is no file.
 
     Raises:
         ScenarioError: an explanation names no claim, an unknown claim, or a claim of another explanation.
@@ -220,11 +175,11 @@ def load_explanations(path: Path, claims: ClaimSet) -> dict[str, str]:
         return {}
     known = {claim.id.partition(".")[2]: claim.id for claim in claims.claims}
     found: dict[str, str] = {}
-    for table in tomllib.loads(path.read_text(encoding="utf-8")).get("explanation", []):
-        for name in table["claims"]:
+    for row in read(path, ExplanationsTable).explanation:
+        for name in row.claims:
             if name not in known:
                 raise ScenarioError(f"{path.name}: '{name}' is not a claim")
             if known[name] in found:
                 raise ScenarioError(f"{path.name}: {name} is explained twice")
-            found[known[name]] = " ".join(str(table["why"]).split())
+            found[known[name]] = " ".join(row.why.split())
     return found

@@ -16,9 +16,9 @@ from elephan.evaluation.measuring import At
 from elephan.evaluation.tables import Grid, listed, read
 from elephan.evaluation.templates import filled
 from elephan.papers import drawing
-from elephan.papers.claims import Claim, ClaimSet, load_claims, load_explanations
+from elephan.papers.claims import Claim, ClaimSet, load_explanations, parse_claims
 from elephan.papers.paper import Beyond, Paper, Variant
-from elephan.papers.schema import ExperimentTable, PaperTable, VariantTable
+from elephan.papers.schema import ClaimsTable, ExperimentTable, PaperTable, VariantTable
 from elephan.scenario import Scenario, ScenarioError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def about(paper_id: str) -> PaperTable:
 @lru_cache(maxsize=16)
 def claims(paper_id: str) -> ClaimSet:
     """The claims and experiments of a paper's ``claims.toml``."""
-    return load_claims(FOLDER / paper_id / "claims.toml")
+    return parse_claims(read(FOLDER / paper_id / "claims.toml", ClaimsTable))
 
 
 def _no_figures(runs: Evidence, setup: Any) -> Sequence[Figure]:

@@ -1,10 +1,10 @@
-"""Tables of a paper's files: ``paper.toml`` (the paper, its open values and their variants), and the experiments in
-``claims.toml``."""
+"""Tables of a paper's files: ``paper.toml`` (the paper, its open values and their variants), ``claims.toml`` and
+``explanations.toml``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -31,6 +31,33 @@ class ExperimentTable(Table):
     figure: str = Field(description="figure, table or section of the paper")
     seeds: int = Field(1, ge=1, description="number of replicates; --quick has one")
     runs: tuple[RunsTable, ...] = Field((), description="what is run; nothing for an experiment that no run stands for")
+
+
+class ClaimsTable(Table):
+    """``claims.toml``; its claims may be tables of several claims, so they are read one by one."""
+
+    schema_version: Literal[2]
+    paper: str = Field(description="the paper's id")
+    defaults: dict[str, Any] = Field(default_factory=dict, description="fields that all claims share")
+    quantities: dict[str, str] = Field(
+        default_factory=dict, description="words for a metric whose name does not say what it is"
+    )
+    lists: dict[str, tuple[Any, ...]] = Field(default_factory=dict, description="lists of values that grids name")
+    experiment: tuple[ExperimentTable, ...] = ()
+    claim: tuple[dict[str, Any], ...] = ()
+
+
+class ExplanationTable(Table):
+    """``[[explanation]]``: our reason for the differences of some claims."""
+
+    claims: tuple[str, ...] = Field(description="ids of the claims, without that of the paper")
+    why: str
+
+
+class ExplanationsTable(Table):
+    """``explanations.toml``."""
+
+    explanation: tuple[ExplanationTable, ...] = ()
 
 
 class AssumptionTable(Table):
