@@ -5,9 +5,11 @@
 The tuning has 500 settings, and random search 5,000 points of the same ranges; both run 8 seeds of 12 s on each path,
 random points only if 2 seeds have them among the tenth nearest to the front. The lines say how many points of one front
 are surpassed by a point of the other, by more than a hundredth of a percent in both terms; how many are dominated, that
-is, surpassed beyond the 95 % interval over the seeds of the paired difference in both terms; and the hypervolumes above
-the worst point of all: with these seeds, and with 16 others. The best of many points has luck with its seeds, and the
-best of ten times as many has more of it, so the others say which front is better.
+is, surpassed beyond the 95 % interval over the seeds of the paired difference in both terms; by how much at most; and
+the hypervolumes above the worst point of all: with these seeds, and with 16 others. The best of many points has luck
+with its seeds, and the best of ten times as many has more of it, so the others say which front is better. Thousands of
+pairs of points are compared there, some of which are beyond their interval by chance, so the pairs that are get 32
+seeds of their own.
 """
 
 from __future__ import annotations
@@ -29,13 +31,15 @@ from elephan.metrics.statistics import paired_difference
 RANGES = {"beta": (0.5, 0.9), "c": (0.1, 2.0)}
 GOALS = ("goodput", "delay")
 COUNT, SEEDS, SCREENED, DURATION_S = 20, 8, 2, 12.0
-OTHERS = range(101, 117)
+OTHERS, AGAIN = range(101, 117), range(201, 233)
 CLEARLY = 1e-4
 AT_ONCE = 500
 
 Point = tuple[float, ...]
 Rows = list[Point]
 """The terms of a point for each seed."""
+Front = tuple[list[Rows], list[dict[str, float]]]
+"""Points that no other one surpasses, and their parameters."""
 
 
 def paths() -> tuple[Place, ...]:
@@ -120,8 +124,15 @@ def surpassed(own: Sequence[Point], others: Sequence[Point]) -> int:
     return sum(any(all(b > a + CLEARLY for a, b in zip(p, o, strict=True)) for o in others) for p in own)
 
 
-def dominated(own: Sequence[Rows], others: Sequence[Rows]) -> int:
-    return sum(any(_is_below(p, o) for o in others) for p in own)
+def most(own: Sequence[Point], others: Sequence[Point]) -> float:
+    """Largest difference in both terms by which a point is surpassed; 0 if none is."""
+    return max(0.0, *(min(b - a for a, b in zip(p, o, strict=True)) for p in own for o in others))
+
+
+def dominated(own: Sequence[Rows], others: Sequence[Rows]) -> dict[int, list[int]]:
+    """The points that others dominate, and which."""
+    by = {i: [k for k, other in enumerate(others) if _is_below(rows, other)] for i, rows in enumerate(own)}
+    return {i: found for i, found in by.items() if found}
 
 
 def _is_below(rows: Rows, others: Rows) -> bool:
@@ -165,30 +176,37 @@ def main() -> None:
     print(f"random: {count} points, {processor_s() - begun:.0f} s of processor time")
     kept = [s for s in tuned.settings if s.terms and not s.given_up and s.parameters]
     settings_rows = [[tuple(row[goal] for goal in GOALS) for row in s.terms] for s in kept]
-    fronts = [
-        of_front(rows, parameters)
-        for rows, parameters in ((settings_rows, [s.parameters for s in kept]), (points, given))
-    ]
-    compare("the same seeds", *([rows for rows, _ in each] for each in fronts))
-    compare("other seeds", *(goals_of(found, [given_ for _, given_ in each], OTHERS) for each in fronts))
+    fronts = of_front(settings_rows, [s.parameters for s in kept]), of_front(points, given)
+    compare("the same seeds", *fronts)
+    own, others = (of_front(goals_of(found, parameters, OTHERS), parameters) for _, parameters in fronts)
+    for name, one, pairs in compare("other seeds", own, others):
+        other = others if one is own else own
+        for i, by in pairs.items():
+            rows, *surpassing = goals_of(found, [one[1][i], *(other[1][k] for k in by)], AGAIN)
+            count = sum(_is_below(rows, each) for each in surpassing)
+            print(f"  {len(AGAIN)} further seeds: {one[1][i]} of the {name} is dominated by {count} of these {len(by)}")
 
 
-def of_front(rows: Sequence[Rows], given: Sequence[dict[str, float]]) -> list[tuple[Rows, dict[str, float]]]:
+def of_front(rows: Sequence[Rows], given: Sequence[dict[str, float]]) -> Front:
     """The points that no other one surpasses, with their parameters."""
     by_mean = {mean(each): (each, parameters) for each, parameters in zip(rows, given, strict=True)}
-    return [by_mean[point] for point in front(list(by_mean))]
+    kept = [by_mean[point] for point in front(list(by_mean))]
+    return [each for each, _ in kept], [parameters for _, parameters in kept]
 
 
-def compare(seeds: str, own: Sequence[Rows], others: Sequence[Rows]) -> None:
-    """Print the comparison of two fronts."""
-    own, others = ([rows for rows, _ in of_front(each, [{}] * len(each))] for each in (own, others))
-    points = [list(map(mean, each)) for each in (own, others)]
+def compare(seeds: str, own: Front, others: Front) -> list[tuple[str, Front, dict[int, list[int]]]]:
+    """Print the comparison of two fronts. Returns, for each of them, what dominates which of its points."""
+    found = []
+    for name, one, other in (("settings", own, others), ("random points", others, own)):
+        ours, theirs = ([mean(rows) for rows in each[0]] for each in (one, other))
+        by = dominated(one[0], other[0])
+        found.append((name, one, by))
+        print(f"{seeds}: front of {len(ours)} {name}; by a point of the other front {surpassed(ours, theirs)} are")
+        print(f"  surpassed, by {most(ours, theirs):.5f} at most, and {len(by)} are dominated", flush=True)
+    points = [[mean(rows) for rows in each[0]] for each in (own, others)]
     worst = tuple(min(point[i] for point in [*points[0], *points[1]]) for i in range(2))
-    for name, one, other in (("settings", 0, 1), ("random points", 1, 0)):
-        count = dominated((own, others)[one], (own, others)[other])
-        print(f"{seeds}: front of {len(points[one])} {name}, {surpassed(points[one], points[other])} surpassed")
-        print(f"  by a point of the other front, {count} dominated", flush=True)
-    print(f"  hypervolume: {volume(points[0], worst):.6f} and {volume(points[1], worst):.6f}")
+    print(f"  hypervolume: {volume(points[0], worst):.6f} and {volume(points[1], worst):.6f}", flush=True)
+    return found
 
 
 if __name__ == "__main__":
