@@ -105,6 +105,19 @@ def test_all_looks_at_sample_times_are_in_the_plan() -> None:
     assert made["more_looks_ns"] == [1_234_500_000, 5_000_000_000]
 
 
+@pytest.mark.parametrize(
+    ("rate", "rtt", "more", "look_ms"),
+    [
+        ("100 Mbit/s", "40 ms", {}, 10),
+        ("1 Mbit/s", "1 ms", {}, 10),  # a packet takes 12 ms
+        ("1 Mbit/s", "1 ms", {"rate_steps": [{"at": "1 s", "rate": "100 Mbit/s"}]}, 1),
+        ("64 kbit/s", "1 ms", {}, 20),
+    ],
+)
+def test_looks_are_as_far_apart_as_packets(rate: str, rtt: str, more: dict[str, Any], look_ms: int) -> None:
+    assert plan(rate=rate, rtt=rtt, **more)["look_ns"] == look_ms * 10**6
+
+
 def test_another_seed_is_another_phase() -> None:
     phases = {Plan.of(dumbbell(), 250, seed).document["phase_ns"] for seed in range(1, 9)}
     assert len(phases) == 8

@@ -19,7 +19,7 @@ from elephan.scenario import Scenario, ScenarioError, catalog, own, transports
 from elephan.scenario.c_files import CFile
 from elephan.scenario.document import write
 from elephan.scenario.form import BernoulliLoss, FlowSpec, LinkSpec, NoneLoss, Spec, StackSpec
-from elephan.scenario.lookups import base_rtt_ps, queue_switch, wire_bytes
+from elephan.scenario.lookups import base_rtt_ps, narrowest_link, queue_switch, wire_bytes
 from elephan.scenario.stacks import STACKS
 from elephan.scenario.units import format_time
 
@@ -623,15 +623,27 @@ def _zero_ns(document: dict[str, Any]) -> int:
 
 def _look_ns(form: Spec, real: list[int]) -> int:
     """Interval of records, ns: an integer fraction of the sampling interval, close to a quarter of the shortest base
-    RTT, within bounds."""
-    shortest_ns = min(base_rtt_ps(form, form.flows[i]) for i in real) // _PS_PER_NS
-    wanted = min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, shortest_ns // _LOOKS_A_ROUND_TRIP, _LOOK_EACH_NS * len(real)))
+    RTT or to the time of a packet on the slowest link, between which nothing changes, within bounds."""
+    shortest_ns = min(
+        max(base_rtt_ps(form, flow) // _LOOKS_A_ROUND_TRIP, _packet_ps(form, flow)) // _PS_PER_NS
+        for flow in (form.flows[i] for i in real)
+    )
+    wanted = min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, shortest_ns, _LOOK_EACH_NS * len(real)))
     period = (form.sample_period_ps or form.duration_ps) // _PS_PER_NS
     least = max(1, -(-period // wanted))
     parts = next((k for k in range(least, 2 * least) if period % k == 0), None)
     if parts is None:
         raise _refuse(f"a sampling interval of {period} ns, which has no equal parts near {wanted} ns", "sample")
     return period // parts
+
+
+def _packet_ps(form: Spec, flow: FlowSpec) -> int:
+    """Transmission time of a full packet on the slowest link of a flow's path, ps; 0 if the link's rate changes."""
+    link = form.links[narrowest_link(form, flow)]
+    changes = link.impairments
+    if changes is not None and (changes.rate_steps or changes.rate_trace_ms or changes.aggregation):
+        return 0
+    return wire_bytes(flow.stack) * 8 * _PS_PER_S // link.rate_bps
 
 
 def _flow(form: Spec, buffers: Buffers, i: int, module: str) -> dict[str, Any]:
