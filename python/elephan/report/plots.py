@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -414,82 +414,53 @@ def plot_run(run: Run, what: Sequence[str], flows: Sequence[str] | None, size: S
     return shown.draw((8.0, 2.5 * len(shown.panels)) if size is None else size, notebook=True)
 
 
-def plot_cwnd(
-    run: Run,
-    flows: Sequence[str] | None = None,
-    *,
-    ax: Axes | None = None,
-    size: Size | None = None,
-    title: str | None = None,
-) -> Figure:
-    """Congestion windows over time; the measurement window is shaded.
-
-    A large group of flows is drawn as bands of quantiles over its flows, unless ``flows`` names some of them.
-    """
-    found = list(_series([run], [""], "cwnd", flows, None))
-    return _single(run, found, "congestion window (segments)", ax, size, title)
+_ALONE = {
+    "cwnd": "congestion window (segments)", "rtt": "smoothed RTT (ms)", "queue": "queue (packets)",
+    "rate": "throughput in {:g} s (Mbit/s)",
+}  # fmt: skip
+"""Labels of the y axis of a figure of one quantity."""
 
 
-def plot_rtt(
-    run: Run,
-    flows: Sequence[str] | None = None,
-    *,
-    ax: Axes | None = None,
-    size: Size | None = None,
-    title: str | None = None,
-) -> Figure:
-    """Smoothed round-trip times over time; a large group of flows is drawn as bands of quantiles over its flows."""
-    found = list(_series([run], [""], "rtt", flows, None))
-    return _single(run, found, "smoothed RTT (ms)", ax, size, title)
+def plot_one(
+    run: Run, what: str, flows: Sequence[str] | None = None, *, link: str | None = None, bin_s: float | None = None,
+    ax: Axes | None = None, size: Size | None = None, title: str | None = None,
+) -> Figure:  # fmt: skip
+    """A quantity of a run over time, as :meth:`elephan.Run.plot_cwnd` and the methods beside it describe it.
 
-
-def plot_throughput(
-    run: Run,
-    flows: Sequence[str] | None = None,
-    bin_s: float | None = None,
-    *,
-    ax: Axes | None = None,
-    size: Size | None = None,
-    title: str | None = None,
-) -> Figure:
-    """Throughput on the wire of each flow, in bins of 1 s or ``bin_s``.
-
-    A group of many flows is drawn as bands of goodput quantiles, unless ``flows`` names some of its flows.
+    A large group of flows is drawn as bands of quantiles over its flows, unless ``flows`` names some of them. A queue
+    has the range between samples as a band, and the mean as a line.
 
     Raises:
         MetricError: ``bin_s`` is given although bands are drawn, or the edges of the bins are not sample times.
     """
-    if flows is None and run.is_crowd:
+    found: Iterable[_Series]
+    label, heading = _ALONE[what], title_of(run)
+    if what == "queue":
+        name = bottleneck(run) if link is None else link
+        heading, found = f"{heading}: {name}", _queue(run, name, 0, alone=True, link=name)
+    elif what != "rate":
+        found = _series([run], [""], what, flows, None)
+    elif flows is None and run.is_crowd:
         if bin_s is not None:
             raise MetricError("the bands of a crowd are between samples; leave bin_s out, or name flows")
-        found = list(_groups(run, "", 0, "rate", several=False))
-        return _single(run, found, "goodput between samples (Mbit/s)", ax, size, title)
-    bin_s = 1.0 if bin_s is None else bin_s
-    algorithms = {spec.name: spec.algorithm for spec in run.form.flows}
-    found = [
-        _Series(Line(name, *flow_rate(run, name, bin_s)), 0, algorithms[name], name) for name in flow_names(run, flows)
-    ]
-    return _single(run, found, f"throughput in {bin_s:g} s (Mbit/s)", ax, size, title)
-
-
-def plot_queue(
-    run: Run, link: str | None = None, *, ax: Axes | None = None, size: Size | None = None, title: str | None = None
-) -> Figure:
-    """Queued packets at a link: the range between samples as a band, the mean as a line."""
-    name = bottleneck(run) if link is None else link
-    found = list(_queue(run, name, 0, alone=True, link=name))
-    return _single(run, found, "queue (packets)", ax, size, title if title is not None else f"{title_of(run)}: {name}")
+        label, found = "goodput between samples (Mbit/s)", _groups(run, "", 0, what, several=False)
+    else:
+        width = 1.0 if bin_s is None else bin_s
+        algorithms = {spec.name: spec.algorithm for spec in run.form.flows}
+        label = label.format(width)
+        found = [
+            _Series(Line(name, *flow_rate(run, name, width)), 0, algorithms[name], name)
+            for name in flow_names(run, flows)
+        ]
+    return _single(run, list(found), label, heading if title is None else title, ax, size)
 
 
 def _single(
-    run: Run, found: Sequence[_Series], y_label: str, ax: Axes | None, size: Size | None, title: str | None
+    run: Run, found: Sequence[_Series], y_label: str, heading: str, ax: Axes | None, size: Size | None
 ) -> Figure:
     """One panel of one run, on the caller's axes or in a new figure."""
-    places = _places({"": list(found)})
-    panel = Panel("", y_label, _lines(found, places))
-    heading = title_of(run) if title is None else title
-    shaded = _shaded([run])
-    own = Overlay(heading, "", (panel,), shaded=shaded, span=(0.0, duration_s(run)))
+    panel = Panel("", y_label, _lines(found, _places({"": list(found)})))
+    own = Overlay(heading, "", (panel,), shaded=_shaded([run]), span=(0.0, duration_s(run)))
     if ax is None:
         return own.draw((8.0, 3.5) if size is None else size, notebook=True)
     if size is not None:

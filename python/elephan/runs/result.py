@@ -507,7 +507,7 @@ class Run:
         Returns:
             The figure that was drawn on.
         """
-        figure: Figure = hook("plot_cwnd")(self, flows, ax=ax, size=size, title=title)
+        figure: Figure = hook("plot_one")(self, "cwnd", flows, ax=ax, size=size, title=title)
         return figure
 
     def plot_rtt(
@@ -520,7 +520,7 @@ class Run:
     ) -> Figure:
         """Plot smoothed round-trip times over time; many flows are drawn as bands of quantiles. The arguments are those
         of :meth:`plot_cwnd`."""
-        figure: Figure = hook("plot_rtt")(self, flows, ax=ax, size=size, title=title)
+        figure: Figure = hook("plot_one")(self, "rtt", flows, ax=ax, size=size, title=title)
         return figure
 
     def plot_throughput(
@@ -534,7 +534,7 @@ class Run:
     ) -> Figure:
         """Plot the throughput of each flow in bins of ``bin_s`` seconds, by default 1 s; many flows are drawn as bands
         of quantiles of the goodput between samples. The other arguments are those of :meth:`plot_cwnd`."""
-        figure: Figure = hook("plot_throughput")(self, flows, bin_s, ax=ax, size=size, title=title)
+        figure: Figure = hook("plot_one")(self, "rate", flows, bin_s=bin_s, ax=ax, size=size, title=title)
         return figure
 
     def plot_queue(
@@ -542,7 +542,7 @@ class Run:
     ) -> Figure:
         """Plot the queue of the bottleneck, or of another recorded link, over time. The other arguments are those of
         :meth:`plot_cwnd`."""
-        figure: Figure = hook("plot_queue")(self, link, ax=ax, size=size, title=title)
+        figure: Figure = hook("plot_one")(self, "queue", link=link, ax=ax, size=size, title=title)
         return figure
 
     def __repr__(self) -> str:
