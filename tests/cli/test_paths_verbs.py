@@ -79,16 +79,18 @@ def test_wrong_input_is_one_line(args: list[str], says: str, capsys: pytest.Capt
 def test_a_comparison_has_a_named_path_and_changes_of_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_command(["paths", "import", "traces"])
     capsys.readouterr()
-    path = paths.from_options(None, None, "50 packets", path="3", loss="1%", flows=2, background="20%", ecn=True)
+    path = paths.from_options(
+        paths.Options(None, None, "50 packets", path="3", loss="1%", flows=2, background="20%", ecn=True)
+    )
     assert path.rate_bps == 12_000_000
     assert path.rtt_s == pytest.approx(0.04)
     links = {link.name: link for link in path.form.links}
     assert links["forward"].queue.limit_packets == 50
     assert path.has_background
     with pytest.raises(ScenarioError, match="rate: the path has it"):
-        paths.from_options("1 Mbit/s", None, None, path="leo")
+        paths.from_options(paths.Options("1 Mbit/s", None, None, path="leo"))
     with pytest.raises(ScenarioError, match="path: 'leoo' is not a path"):
-        paths.from_options(None, None, None, path="leoo")
+        paths.from_options(paths.Options(None, None, None, path="leoo"))
 
 
 def test_a_trace_of_a_comparison_may_be_a_model_or_a_table(folder: Path) -> None:
@@ -97,6 +99,6 @@ def test_a_trace_of_a_comparison_may_be_a_model_or_a_table(folder: Path) -> None
     )
     Path("a.json").write_text(model, encoding="utf-8")
     Path("b.csv").write_text("time_s,rate_mbps\n0,10\n1,20\n", encoding="utf-8")
-    path = paths.from_options(None, "40 ms", "100 packets", trace=["a.json", "b.csv"])
+    path = paths.from_options(paths.Options(None, "40 ms", "100 packets", trace=["a.json", "b.csv"]))
     rates = {link.name: link.rate_bps for link in path.form.links}
     assert rates == {"forward": 6_000_000, "reverse": 15_000_000}

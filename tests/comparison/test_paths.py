@@ -15,7 +15,7 @@ TWO = [("subject", "bic", 0.0), ("other", "cubic", 5.0)]
 
 def test_background_traffic_is_the_same_for_all() -> None:
     rate = "20 Mbit/s"
-    path = paths.from_options(rate, "40 ms", "1 BDP", background="4 Mbit/s")
+    path = paths.from_options(paths.Options(rate, "40 ms", "1 BDP", background="4 Mbit/s"))
     cast = Cast({"bic": "bic", "cubic": "cubic"}, ("bic",), ("cubic",))
     forms = [situation.scenario.canonical() for situation in cast.situations(path, 20)]
     both = [[(s["flow"]["name"], s["flow"]["algorithm"], s["arrivals"]) for s in form["traffic"]] for form in forms]
@@ -27,7 +27,7 @@ def test_background_traffic_is_the_same_for_all() -> None:
 def test_a_trace_is_the_rate_of_both_directions(tmp_path: Path) -> None:
     trace = tmp_path / "down.trace"
     trace.write_text("1\n2\n2\n4\n")
-    path = paths.from_options(None, "40 ms", "100 packets", trace=str(trace), loss="0.1%")
+    path = paths.from_options(paths.Options(None, "40 ms", "100 packets", trace=str(trace), loss="0.1%"))
     links = {link.name: link for link in path.scenario(TWO, 20, "title").form.links}
     for name in ("forward", "reverse"):
         changes = links[name].impairments
@@ -38,25 +38,25 @@ def test_a_trace_is_the_rate_of_both_directions(tmp_path: Path) -> None:
     assert path.rate_bps == 12_000_000
     other = tmp_path / "up.trace"
     other.write_text("8\n")
-    path = paths.from_options(None, "40 ms", "100 packets", trace=[str(trace), str(other)])
+    path = paths.from_options(paths.Options(None, "40 ms", "100 packets", trace=[str(trace), str(other)]))
     links = {link.name: link for link in path.scenario(TWO, 20, "title").form.links}
     assert links["reverse"].rate_bps == 1_500_000
     with pytest.raises(ScenarioError, match="the trace has the rate"):
-        paths.from_options("1 Mbit/s", "40 ms", "100 packets", trace=str(trace))
+        paths.from_options(paths.Options("1 Mbit/s", "40 ms", "100 packets", trace=str(trace)))
     with pytest.raises(ScenarioError, match="3 traces"):
-        paths.from_options(None, "40 ms", "100 packets", trace=[str(trace)] * 3)
+        paths.from_options(paths.Options(None, "40 ms", "100 packets", trace=[str(trace)] * 3))
 
 
 def test_background_crosses_a_trace_both_ways(tmp_path: Path) -> None:
     trace = tmp_path / "down.trace"
     trace.write_text("1\n2\n2\n4\n")
-    form = paths.from_options(None, "40 ms", "100 packets", trace=str(trace), background="10%").form
+    form = paths.from_options(paths.Options(None, "40 ms", "100 packets", trace=str(trace), background="10%")).form
     names = [[form.links[i].name for i in source.flow.path] for source in form.traffic]
     assert names == [["forward"], ["reverse"]]
 
 
 def test_queue_and_ecn_reach_the_scenario() -> None:
-    path = paths.from_options("50 Mbit/s", "20 ms", "1 BDP", queue="codel", ecn=True)
+    path = paths.from_options(paths.Options("50 Mbit/s", "20 ms", "1 BDP", queue="codel", ecn=True))
     assert path.form.flows[0].stack.ecn
     assert any(link.queue.kind == "codel" for link in path.form.links)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from elephan import backends
 from elephan.comparison.answer import rough_time
-from elephan.comparison.paths import Path, from_options, from_scenario
+from elephan.comparison.paths import Options, Path, from_options, from_scenario
 from elephan.comparison.preferences import preference
 from elephan.comparison.result import Comparison
 from elephan.comparison.schedule import Search, Watch
@@ -27,7 +27,6 @@ LEAST_DURATION_S = 14
 LEAST_HORIZON_S = 2
 SHORT_FLOWS_LOAD = "10%"
 """Default background load if short flows are preferred."""
-_PATH_OPTIONS = ("rate", "rtt", "buffer", "loss", "background", "queue", "trace", "path")
 
 
 class NothingObservedError(Exception):
@@ -108,26 +107,14 @@ def compare(
     wanted = preference(prefer)
     allowed_s = _budget(budget)
     notes: list[str] = []
-    options = {
-        "rate": rate,
-        "rtt": rtt,
-        "buffer": buffer,
-        "loss": loss,
-        "background": background,
-        "queue": queue,
-        "trace": trace,
-        "path": path,
-    }
+    options = Options(rate, rtt, buffer, loss, background, queue, trace, path, flows, ecn, stack, seed)
     if scenario is not None:
-        place = _scenario_path(scenario, options, flows=flows, ecn=ecn)
+        place = _scenario_path(scenario, options)
     else:
         if wanted.short and background is None:
-            background = SHORT_FLOWS_LOAD
-            notes.append(f"background {background} each way, since short flows are preferred")
-        place = from_options(
-            rate, rtt, buffer, loss=loss, flows=flows, background=background, queue=queue, ecn=ecn, trace=trace,
-            path=path, stack=stack, seed=seed,
-        )  # fmt: skip
+            options = replace(options, background=SHORT_FLOWS_LOAD)
+            notes.append(f"background {SHORT_FLOWS_LOAD} each way, since short flows are preferred")
+        place = from_options(options)
     if wanted.short and not place.has_background:
         raise ScenarioError("short flows are preferred, and the scenario has no [[traffic]]", source="prefer")
     if on == "sim" and place.is_long_and_fat and "resolution" not in place.tables:
@@ -157,10 +144,8 @@ _IN_TRAINS = (
 )
 
 
-def _scenario_path(scenario: Scenario | str | FilePath, options: Mapping[str, Any], *, flows: int, ecn: bool) -> Path:
-    stated = [name for name in _PATH_OPTIONS if options[name] is not None]
-    stated += (["flows"] if flows != 1 else []) + (["ecn"] if ecn else [])
-    if stated:
+def _scenario_path(scenario: Scenario | str | FilePath, options: Options) -> Path:
+    if stated := options.of_the_path:
         raise ScenarioError("the scenario has the path; leave this out, or change the scenario", source=stated[0])
     return from_scenario(scenario if isinstance(scenario, Scenario) else Scenario.load(scenario))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +27,6 @@ BACKGROUND = "background"
 BACKGROUND_ALGORITHM = "cubic"
 _NOT_OF_A_PATH = ("title", "seed", "duration", "sample_period", "measure", "flow", "record", "events", "internals")
 _OPPORTUNITY_BITS = 12_000
-_LEAST_PACKETS = 2
 _SHORT_S = 60
 _FAT_SEGMENTS = 5000
 """BDP of a flow, segments, from which runs in trains of segments are much faster than in single ones."""
@@ -124,95 +123,104 @@ class Path:
         return bool(self.tables.get("traffic"))
 
 
-def from_options(
-    rate: str | None,
-    rtt: str | None,
-    buffer: str | None,
-    *,
-    loss: str | None = None,
-    flows: int = 1,
-    background: str | None = None,
-    queue: str | None = None,
-    ecn: bool = False,
-    trace: str | Sequence[str] | None = None,
-    path: str | None = None,
-    stack: str | Mapping[str, Any] = "linux",
-    seed: int = 1,
-) -> Path:
+@dataclass(frozen=True)
+class Options:
+    """How a user states a path: its bottleneck or its name, and what else is on it; see :func:`elephan.compare`."""
+
+    rate: str | None = None
+    rtt: str | None = None
+    buffer: str | None = None
+    loss: str | None = None
+    background: str | None = None
+    queue: str | None = None
+    trace: str | Sequence[str] | None = None
+    path: str | None = None
+    flows: int = 1
+    ecn: bool = False
+    stack: str | Mapping[str, Any] = "linux"
+    seed: int = 1
+
+    @property
+    def of_the_path(self) -> list[str]:
+        """Names of the options that are given, without those that a scenario leaves open."""
+        given = [one.name for one in fields(self) if getattr(self, one.name) != one.default]
+        return [name for name in given if name not in ("stack", "seed")]
+
+    @property
+    def flow(self) -> dict[str, Any]:
+        """The table of the flows of an algorithm."""
+        return {"count": self.flows} if self.flows > 1 else {}
+
+    def tables(self, rate: str) -> dict[str, Any]:
+        """The tables of the hosts and of the background, for a bottleneck of a rate."""
+        found: dict[str, Any] = {"stack": self.stack}
+        if self.ecn:
+            found["stack"] = {**({"base": self.stack} if isinstance(self.stack, str) else self.stack), "ecn": True}
+        if self.background is not None:
+            found["traffic"] = background_traffic(self.background, rate)
+        return found
+
+    def title(self, *words: str, queue: str | None = None) -> str:
+        """Words of a path, with what is on it."""
+        more = [
+            (self.flows > 1, f"{self.flows} flows each"), (self.background, f"background {self.background} each way"),
+            (queue, f"queue {queue}"), (self.ecn, "ECN"),
+        ]  # fmt: skip
+        return ", ".join([*words, *(text for there, text in more if there)])
+
+
+def from_options(given: Options) -> Path:
     """The path of the options: one bottleneck, or a named path.
 
     Raises:
         ScenarioError: a quantity is wrong or missing.
     """
-    if flows < 1:
-        raise ScenarioError(f"{flows} is not a number of flows; it is at least 1", source="flows")
-    if path is not None:
-        given = {"rate": rate, "rtt": rtt, "trace": trace}
-        return _named(path, given, buffer, loss, flows, background, queue, ecn=ecn, stack=stack, seed=seed)
-    stated = {"rate": rate, "rtt": rtt, "buffer": buffer}
-    for name, value in stated.items():
-        if value is None and not (name == "rate" and trace):
-            raise ScenarioError(
-                f"missing; a path has a rate, an RTT and a buffer, for example {_EXAMPLES[name]}", source=name
-            )
-    traces = _traces(trace)
+    if given.flows < 1:
+        raise ScenarioError(f"{given.flows} is not a number of flows; it is at least 1", source="flows")
+    if given.path is not None:
+        return _named(given, given.path)
+    for name, example in _EXAMPLES.items():
+        if getattr(given, name) is None and not (name == "rate" and given.trace):
+            raise ScenarioError(f"missing; a path has a rate, an RTT and a buffer, for example {example}", source=name)
+    traces = _traces(given.trace)
+    if traces and given.rate is not None:
+        raise ScenarioError("the trace has the rate; leave one of the two out", source="rate")
+    rate = format_rate(traces[0].mean_bps) if traces else str(given.rate)
+    bps = parse_rate_located(rate)
+    tables = given.tables(rate)
+    link: dict[str, Any] = {"rate": rate, "buffer": given.buffer} | ({"queue": given.queue} if given.queue else {})
+    words = [f"{bps / 1e6:.4g} Mbit/s on average, by a trace" if traces else rate, f"{given.rtt}"]
+    words += [f"buffer {given.buffer}", *([f"loss {given.loss}"] if given.loss else [])]
+    title = given.title(*words, queue=given.queue)
     if traces:
-        if rate is not None:
-            raise ScenarioError("the trace has the rate; leave one of the two out", source="rate")
-        rate = format_rate(traces[0].mean_bps)
-    elif rate is not None:
-        parse_rate_located(rate)
-    tables: dict[str, Any] = {"stack": _host(stack, ecn=ecn)}
-    link: dict[str, Any] = {"rate": rate, "buffer": buffer}
-    link |= {"queue": queue} if queue else {}
-    if background is not None:
-        tables["traffic"] = background_traffic(background, str(rate))
-    flow: dict[str, Any] = {"count": flows} if flows > 1 else {}
-    title = _title(stated | {"rate": rate}, loss, flows, background, queue, ecn, traced=bool(traces))
-    if traces:
-        tables |= _traced(link, str(rtt), traces, loss)
-        return _over_links(tables, flow, title, seed)
-    tables["dumbbell"] = link | {"rtt": rtt} | ({"loss": loss} if loss else {})
-    made = Path(tables, (flow,), title, seed)
+        return _over_links(tables | _traced(link, str(given.rtt), traces, given.loss), given, title)
+    tables["dumbbell"] = link | {"rtt": given.rtt} | ({"loss": given.loss} if given.loss else {})
+    made = Path(tables, (given.flow,), title, given.seed)
     made.form  # noqa: B018  (rejects a wrong quantity here, with its name)
     return made
 
 
-def _host(stack: str | Mapping[str, Any], *, ecn: bool) -> str | dict[str, Any]:
-    host: dict[str, Any] = {"base": stack} if isinstance(stack, str) else dict(stack)
-    if ecn:
-        host["ecn"] = True
-    return host if ecn or not isinstance(stack, str) else stack
-
-
-def _over_links(tables: dict[str, Any], flow: dict[str, Any], title: str, seed: int) -> Path:
+def _over_links(tables: dict[str, Any], given: Options, title: str) -> Path:
     """A path of two links, one for each direction, with the routes of its flows."""
-    flow |= {"path": [FORWARD], "reverse_path": [REVERSE]}
     for source, back in zip(tables.get("traffic", []), (False, True), strict=False):
         ways = (REVERSE, FORWARD) if back else (FORWARD, REVERSE)
         source.pop("direction", None)
         source |= {"path": [ways[0]], "reverse_path": [ways[1]]}
-    return Path(tables, (flow,), title, seed)
+    flow = given.flow | {"path": [FORWARD], "reverse_path": [REVERSE]}
+    return Path(tables, (flow,), title, given.seed)
 
 
-def _named(
-    name: str, given: Mapping[str, Any], buffer: str | None, loss: str | None, flows: int, background: str | None,
-    queue: str | None, *, ecn: bool, stack: str | Mapping[str, Any], seed: int,
-) -> Path:  # fmt: skip
+def _named(given: Options, name: str) -> Path:
     """A named path; buffer, loss and queue of the options are those of the data's link."""
-    if stated := next((option for option, value in given.items() if value), None):
+    if stated := next((option for option in ("rate", "rtt", "trace") if getattr(given, option)), None):
         raise ScenarioError("the path has it; leave this out, or leave --path out", source=stated)
-    own = {key: value for key, value in (("buffer", buffer), ("queue", queue), ("loss", loss)) if value is not None}
+    own = {key: value for key in ("buffer", "queue", "loss") if (value := getattr(given, key)) is not None}
     try:
         rows = list(named.links({"name": name, **own}))
     except ScenarioError as error:
         raise ScenarioError(error.message, source="path") from None
-    tables: dict[str, Any] = {"stack": _host(stack, ecn=ecn), "link": rows}
-    if background is not None:
-        tables["traffic"] = background_traffic(background, str(rows[0]["rate"]))
-    words = [name, *(f"{key} {value}" for key, value in own.items()), *([f"{flows} flows each"] if flows > 1 else [])]
-    words += ([f"background {background} each way"] if background else []) + (["ECN"] if ecn else [])
-    made = _over_links(tables, {"count": flows} if flows > 1 else {}, ", ".join(words), seed)
+    tables = given.tables(str(rows[0]["rate"])) | {"link": rows}
+    made = _over_links(tables, given, given.title(name, *(f"{key} {value}" for key, value in own.items())))
     made.form  # noqa: B018  (rejects a wrong quantity here)
     return made
 
@@ -275,20 +283,6 @@ def _traced(link: Mapping[str, Any], rtt: str, traces: Sequence[_Trace], loss: s
         row |= {"rate": format_rate(found.mean_bps), **found.fields}
         rows.append(row | ({"loss": loss} if loss and name == FORWARD else {}))
     return {"link": rows}
-
-
-def _title(
-    stated: Mapping[str, str | None], loss: str | None, flows: int, background: str | None, queue: str | None,
-    ecn: bool, *, traced: bool,
-) -> str:  # fmt: skip
-    rate = f"{parse_rate(stated['rate']) / 1e6:.4g} Mbit/s on average, by a trace" if traced else f"{stated['rate']}"
-    words = [rate, f"{stated['rtt']}", f"buffer {stated['buffer']}"]
-    words += [f"loss {loss}"] if loss else []
-    words += [f"{flows} flows each"] if flows > 1 else []
-    words += [f"background {background} each way"] if background else []
-    words += [f"queue {queue}"] if queue else []
-    words += ["ECN"] if ecn else []
-    return ", ".join(words)
 
 
 def background_traffic(load: str, rate: str) -> list[dict[str, Any]]:
