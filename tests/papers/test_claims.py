@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from elephan import papers
-from elephan.evaluation.conditions import Value, Where, listed_points
+from elephan.evaluation.conditions import Value, Where
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.evaluation.tables import made
@@ -47,7 +47,9 @@ class Given:
         self._points = dict(points or {})
 
     def points(self, parameter: str, claim: Claim) -> Sequence[Value]:
-        return listed_points(self._points, parameter)
+        if parameter not in self._points:
+            raise NotJudgedError(f"no points of {parameter}")
+        return list(self._points[parameter])
 
     def measure(self, metric: str, subject: str, where: Where, claim: Claim) -> Measurement:
         key = (subject, *where.values()) if (subject, *where.values()) in self._values else subject

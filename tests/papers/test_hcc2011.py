@@ -21,14 +21,16 @@ from elephan.metrics.reading import flow_series
 from elephan.models import hcc
 from elephan.papers.hcc2011.published import Published
 from elephan.papers.hcc2011.rules import Climb
-from elephan.papers.hcc2011.setup import HIGH_SPEED, RATIO_RTTS_MS, Setup
+from elephan.papers.hcc2011.setup import RATIO_RTTS_MS, Setup
 from elephan.papers.judging import Judgment, judge_all
+from elephan.papers.loading import claims
 from elephan.papers.paper import Paper
 from elephan.papers.reproduction import Reproduction, Wanted, reproduce
 from elephan.runs import Run, Store
 from elephan.scenario import Scenario
 
 LETTERS = {600: "a", 2000: "b"}
+HIGH_SPEED: tuple[str, ...] = claims("hcc2011").lists["high_speed"]
 
 
 @cache

@@ -62,18 +62,6 @@ def points_of(parameter: str, known_points: Points, text: str = "") -> list[Valu
     return points
 
 
-def listed_points(experiment: Mapping[str, object], parameter: str) -> list[Value]:
-    """The points of a parameter that an experiment's table lists.
-
-    Raises:
-        NotJudgedError: the experiment lists no points of the parameter.
-    """
-    known = experiment.get(parameter)
-    if not isinstance(known, Sequence) or isinstance(known, str) or len(known) == 0:
-        raise NotJudgedError(f"the experiment does not list its points of {parameter}")
-    return list(known)
-
-
 def aggregation(where: Where, known_points: Points) -> Aggregation | None:
     """The aggregation that conditions ask for, or ``None`` for a single condition.
 

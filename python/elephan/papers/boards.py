@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 
 from elephan.papers.judging import Judgment, totals
 from elephan.scenario.words import listed
@@ -55,28 +56,10 @@ def theme(judgment: Judgment) -> str:
 KINDS = {"published_number": "number", "ordering": "ordering", "bound": "bound", "shape": "shape"}
 
 
-def _kind(judgment: Judgment) -> str:
-    return KINDS[judgment.claim.tolerance_kind]
-
-
-def _certainty(judgment: Judgment) -> str:
-    return judgment.claim.certainty
-
-
-def _robustness(judgment: Judgment) -> str:
-    return judgment.claim.robustness
-
-
-def _check(judgment: Judgment) -> str:
-    return judgment.claim.check
-
-
 KEYS: dict[str, Key] = {
     "question": theme,
-    "kind": _kind,
-    "certainty": _certainty,
-    "robustness": _robustness,
-    "check": _check,
+    "kind": lambda judgment: KINDS[judgment.claim.tolerance_kind],
+    **{name: attrgetter(f"claim.{name}") for name in ("certainty", "robustness", "check")},
 }
 
 
@@ -115,18 +98,6 @@ def percent(counts: dict[str, int]) -> str:
     """Percentage of the judged claims that are reproduced; a dash if none was judged."""
     judged = counts["reproduced"] + counts["differs"]
     return f"{100 * counts['reproduced'] / judged:.0f} %" if judged else "–"
-
-
-def add(boards: Iterable[dict[str, Board]]) -> dict[str, Board]:
-    """The sums of the counts of several papers."""
-    whole: dict[str, Board] = {}
-    for one in boards:
-        for name, board in one.items():
-            for value, counts in board.items():
-                summed = whole.setdefault(name, {}).setdefault(value, {})
-                for verdict, count in counts.items():
-                    summed[verdict] = summed.get(verdict, 0) + count
-    return whole
 
 
 def abstract(judgments: Sequence[Judgment]) -> str:

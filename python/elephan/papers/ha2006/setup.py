@@ -10,14 +10,13 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from elephan.papers.loading import about, along, claims
+from elephan.papers.loading import about, claims
 from elephan.scenario import Scenario
 from elephan.scenario.traffic import RTTS
 
 # In the order in which the paper names them; TCP-SACK is the reference.
 ALGORITHMS: tuple[str, ...] = claims("ha2006").lists["algorithms"]
 VARIANTS = ALGORITHMS[:-1]
-SLOW_VARIANTS: tuple[str, ...] = along("ha2006", "X1.100M", "protocol")
 RTTS_MS: tuple[int, ...] = claims("ha2006").lists["rtts"]
 OTHER_RTTS_MS: tuple[int, ...] = claims("ha2006").lists["other_rtts"]
 TITLES = MappingProxyType(about("ha2006").names)

@@ -42,7 +42,6 @@ _WHERE = (
     "experiment", "buffer_pkts", "loss_probability", "rtt_ms", "rtt_ratio", "rtt1_ms", "rtt2_ms", "on_off", "reverse",
     "reverse_packet_bytes", "active_flows", "from_s",
 )  # fmt: skip
-_LONE = ("F6", "F7", "F8a", "F8b", "F9a", "F9b")
 _SCALED = ("throughput_mbps", "sum_throughput_mbps", "mean_throughput_mbps", "mean_queue_pkts", "mean_cwnd_pkts")
 
 

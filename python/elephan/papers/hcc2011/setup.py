@@ -12,23 +12,18 @@ from elephan.papers.loading import about, along, claims
 from elephan.scenario import Scenario
 
 PROTOCOLS: tuple[str, ...] = claims("hcc2011").lists["protocols"]
-HIGH_SPEED: tuple[str, ...] = claims("hcc2011").lists["high_speed"]
-REVERSE: tuple[str, ...] = claims("hcc2011").lists["reverse"]
 BUFFERS: tuple[int, ...] = claims("hcc2011").lists["buffers"]
 LOSSES: tuple[float, ...] = claims("hcc2011").lists["losses"]
 ALL_SETTINGS: tuple[float, ...] = claims("hcc2011").lists["loads"]
-SIZES_BYTES: tuple[int, ...] = claims("hcc2011").lists["sizes"]
 TITLES = MappingProxyType(about("hcc2011").names)
 
 RATIO_RTTS_MS = MappingProxyType({1.5: 90, 2: 120, 6: 360})
 SHORT_RTT_MS = 60
 FRIENDLY_BUFFERS = MappingProxyType({"F14a": 600, "F14b": 1000, "F14c": 2000, "F14d": 3000})
-SETTINGS = (0.9, 1.0)
 
 RATE_MBPS = 200
 BOTTLENECK_MS = 20
 ALPHA = 400
-GIGABIT_ALPHA = 2000
 REVERSE_BUFFER = 2000
 REVERSE_BYTES = 500
 DURATION_S = 300
