@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.tables import Table
 from elephan.evaluation.templates import filled
 from elephan.papers import printed
-from elephan.papers.claims import ClaimSet
+from elephan.papers.making import Maker
 from elephan.papers.schema import ExperimentTable
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points, Reach
 from elephan.report.figures import Curve, Figure, Panel, Traces
@@ -103,44 +103,9 @@ class FiguresTable(Table):
     figure: tuple[FigureTable, ...] = ()
 
 
-@dataclass(frozen=True)
-class Figures:
-    """The figures of one set-up of a paper.
-
-    Attributes:
-        claims: experiments and printed numbers.
-        names: the paper's names of protocols.
-        tables: the figures.
-        styles: color and marker of each protocol.
-        setup: the set-up.
-        scenarios: the functions that make scenarios, by name.
-        measurer: measures metrics of the claims in runs.
-        scaled: metrics, and kinds of curves, whose values are multiplied by the scale of the set-up.
-        quick: true for the runs of ``--quick``.
-    """
-
-    claims: ClaimSet
-    names: Mapping[str, str]
-    tables: tuple[FigureTable, ...]
-    styles: Mapping[str, int]
-    setup: Any
-    scenarios: Mapping[str, Callable[..., Scenario]]
-    measurer: Callable[..., Measurer[Any]]
-    scaled: frozenset[str]
-    quick: bool
-
-    def draw(self, runs: Evidence) -> list[Figure]:
-        """Every figure whose runs exist, without panels, series and points whose runs do not."""
-        drawing = _Drawing(self, runs)
-        return [figure for table in self.tables if (figure := drawing.figure(table)) is not None]
-
-
-def read(path: Path) -> tuple[tuple[FigureTable, ...], dict[str, int]]:
+def read(path: Path) -> FiguresTable:
     """The figures and styles of a file; none if there is no file."""
-    if not path.exists():
-        return (), {}
-    found = tables.read(path, FiguresTable)
-    return found.figure, found.styles
+    return tables.read(path, FiguresTable) if path.exists() else FiguresTable()
 
 
 @dataclass(frozen=True)
@@ -154,11 +119,24 @@ class _Drawn:
 
 
 @dataclass(frozen=True)
-class _Drawing:
-    """Draws the figures from runs."""
+class Drawing:
+    """Draws a paper's figures from runs.
 
-    of: Figures
+    Attributes:
+        of: makes the scenarios of the experiments.
+        setup: the set-up of these scenarios.
+        table: the figures.
+        runs: the runs.
+    """
+
+    of: Maker
+    setup: Any
+    table: FiguresTable
     runs: Evidence
+
+    def figures(self) -> list[Figure]:
+        """Every figure whose runs exist, without panels, series and points whose runs do not."""
+        return [figure for table in self.table.figure if (figure := self.figure(table)) is not None]
 
     def figure(self, table: FigureTable) -> Figure | None:
         """A figure; ``None`` without any of its runs."""
@@ -173,38 +151,29 @@ class _Drawing:
     # ---- runs and values ----
 
     def _experiment(self, panel: PanelTable) -> ExperimentTable:
-        return self.of.claims.experiments[f"{self._paper}.{panel.experiment}"]
-
-    @property
-    def _paper(self) -> str:
-        return next(iter(self.of.claims.experiments)).partition(".")[0]
+        return self.of.claims.experiments[f"{self.of.paper}.{panel.experiment}"]
 
     @cached_property
     def _measurer(self) -> Measurer[Any]:
-        return self.of.measurer(self.runs, setup=self.of.setup)
+        return self.of.code.measurer(self.runs, setup=self.setup)
 
     def _cells(self, panel: PanelTable, at: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Scenario]]:
         """The runs with the arguments of ``at``, by their arguments."""
         wanted = {**panel.at, **at}
-        for part in self._experiment(panel).runs:
-            for cell in part.cells(self.of.claims.lists, quick=self.of.quick):
-                if all(key in cell and cell[key] == value for key, value in wanted.items()):
-                    yield cell, self.of.scenarios[part.scenario](self.of.setup, **cell)
+        for runs, cell in self.of.cells(self._experiment(panel)):
+            if all(key in cell and cell[key] == value for key, value in wanted.items()):
+                yield cell, self.of.scenario(runs, cell, self.setup)
 
     def _factor(self, quantity: str) -> float:
-        return float(self.of.setup.scale) if quantity in self.of.scaled else 1.0
+        return float(self.setup.scale) if quantity in self.of.code.scaled else 1.0
 
     def _of_flow(self, scenario: Scenario, metric: str, flow: str) -> Reach:
         return self.runs.values(scenario, metric, flow).times(self._factor(metric)).reach
 
     def _of_claims(self, panel: LinesTable, cell: Mapping[str, Any]) -> Reach:
         where = {key: value for key, value in cell.items() if key != "protocol"}
-        drawn = _Drawn(f"{self._paper}.{panel.experiment}", where)
+        drawn = _Drawn(f"{self.of.paper}.{panel.experiment}", where)
         return self._measurer.measure(panel.metric, cell["protocol"], where, drawn).reach
-
-    def _named(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        protocol = cell["protocol"]
-        return {**cell, "protocol_name": self.of.names.get(protocol, protocol)}
 
     # ---- kinds of panels ----
 
@@ -216,7 +185,7 @@ class _Drawing:
         for cell, scenario in self._cells(panel, {}):
             if set(cell) != names:
                 continue  # runs for comparison, at other arguments than those of the figure
-            name, flow = str(filled(panel.name, self._named(cell))), str(filled(panel.flow, cell))
+            name, flow = str(filled(panel.name, self.of.told(cell))), str(filled(panel.flow, cell))
             try:
                 value = self._of_flow(scenario, panel.metric, flow) if flow else self._of_claims(panel, cell)
             except NotJudgedError:
@@ -225,7 +194,7 @@ class _Drawing:
             protocols[name] = cell["protocol"]
         alone = len(set(protocols.values())) == len(protocols)
         series = [
-            Points.of(name, line, self.of.styles.get(protocols[name], i) if alone else i)
+            Points.of(name, line, self.table.styles.get(protocols[name], i) if alone else i)
             for i, (name, line) in enumerate(found.items())
         ]
         if panel.published and series:
@@ -235,8 +204,10 @@ class _Drawing:
     def _stars(self, panel: LinesTable) -> Iterator[Points]:
         """The numbers that the paper prints about the figure."""
         for protocol, found in printed.along(self.of.claims, panel.published, panel.metric, panel.x).items():
-            name = f"{self.of.names.get(protocol, protocol)}, published"
-            yield Points(name, tuple(found), tuple(found.values()), style=self.of.styles[protocol], drawn="published")
+            name = f"{self.of.name(protocol)}, published"
+            yield Points(
+                name, tuple(found), tuple(found.values()), style=self.table.styles[protocol], drawn="published"
+            )
 
     def _bars(self, panel: BarsTable) -> BarPanel:
         groups = list(dict.fromkeys(cell["protocol"] for cell, _ in self._cells(panel, {})))
@@ -245,7 +216,7 @@ class _Drawing:
             values = [self._bar(panel, bar, protocol) for protocol in groups]
             if any(values):
                 series.append(Bars.of(bar.name, values, color))
-        names = tuple(self.of.names.get(protocol, protocol) for protocol in groups)
+        names = tuple(map(self.of.name, groups))
         return BarPanel(panel.title, panel.y_label, names, tuple(series))
 
     def _bar(self, panel: BarsTable, bar: BarTable, protocol: str) -> Reach | None:
