@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
 import pytest
 from tests.runs import synthetic
@@ -19,11 +20,11 @@ from elephan.papers.ha2006.beyond import QUEUES, Answers, tau
 from elephan.papers.ha2006.measure import UNREACHED_S, measurer, value
 from elephan.papers.ha2006.setup import (
     ALGORITHMS,
+    FAR_MS,
     OTHER_RTTS_MS,
     RTTS_MS,
     VARIANTS,
     Case,
-    Kind,
     Setup,
     ceiling_mbps,
     long_lived_rtts_ms,
@@ -42,6 +43,27 @@ SMALL = Setup(**about("ha2006").quick.set)
 @cache
 def paper(quick: bool = False) -> Paper:
     return papers.get("ha2006", quick=quick)
+
+
+class Kind(NamedTuple):
+    """The runs of an experiment; they differ in the algorithm and the round-trip time.
+
+    Attributes:
+        experiment: ``X1`` (a variant and TCP-SACK), ``X2`` (two of a variant) or ``X3`` (two of a variant with
+            different RTTs).
+        background: true if there is background traffic.
+        rate_mbps: rate of the bottleneck.
+    """
+
+    experiment: str
+    background: bool
+    rate_mbps: int = 400
+
+    def case(self, algorithm: str, rtt_ms: int) -> Case:
+        """The run of an algorithm at a round-trip time; in ``X3`` this is the round-trip time of the second flow."""
+        second = "sack" if self.experiment == "X1" else algorithm
+        rtts = (FAR_MS, rtt_ms) if self.experiment == "X3" else (rtt_ms, rtt_ms)
+        return Case(algorithm, second, rtts, self.background, self.rate_mbps)
 
 
 def cases(at: Kind, algorithms: Sequence[str] = ALGORITHMS) -> list[Case]:

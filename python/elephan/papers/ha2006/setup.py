@@ -100,27 +100,6 @@ class Case(NamedTuple):
         return f"{who}, {rtts}, {beside}{slow}"
 
 
-class Kind(NamedTuple):
-    """The runs of an experiment; they differ in the algorithm and the round-trip time.
-
-    Attributes:
-        experiment: ``X1`` (a variant and TCP-SACK), ``X2`` (two of a variant) or ``X3`` (two of a variant with
-            different RTTs).
-        background: true if there is background traffic.
-        rate_mbps: rate of the bottleneck.
-    """
-
-    experiment: str
-    background: bool
-    rate_mbps: int = RATE_MBPS
-
-    def case(self, algorithm: str, rtt_ms: int) -> Case:
-        """The run of an algorithm at a round-trip time; in ``X3`` this is the round-trip time of the second flow."""
-        second = "sack" if self.experiment == "X1" else algorithm
-        rtts = (FAR_MS, rtt_ms) if self.experiment == "X3" else (rtt_ms, rtt_ms)
-        return Case(algorithm, second, rtts, self.background, self.rate_mbps)
-
-
 @dataclass(frozen=True)
 class Setup:
     """Values that the paper states, and our assumptions for its open values.
@@ -320,17 +299,17 @@ def _background(setup: Setup, rate_mbps: float) -> list[dict[str, Any]]:
 
 def beside_sack(setup: Setup, protocol: str, rtt_ms: int, bg: bool, rate_mbps: int = RATE_MBPS) -> Scenario:
     """A flow of a variant and one of TCP-SACK."""
-    return setup.scenario(Kind("X1", bg, rate_mbps).case(protocol, rtt_ms))
+    return setup.scenario(Case(protocol, "sack", (rtt_ms, rtt_ms), bg, rate_mbps))
 
 
 def same_rtt(setup: Setup, protocol: str, rtt_ms: int, bg: bool) -> Scenario:
     """Two flows of a variant with one round-trip time."""
-    return setup.scenario(Kind("X2", bg).case(protocol, rtt_ms))
+    return setup.scenario(Case(protocol, protocol, (rtt_ms, rtt_ms), bg))
 
 
 def other_rtt(setup: Setup, protocol: str, rtt2_ms: int, bg: bool) -> Scenario:
     """Two flows of a variant, of which the first is far away."""
-    return setup.scenario(Kind("X3", bg).case(protocol, rtt2_ms))
+    return setup.scenario(Case(protocol, protocol, (FAR_MS, rtt2_ms), bg))
 
 
 def background(setup: Setup, rate_mbps: int = RATE_MBPS, protocol: str = "") -> Scenario:

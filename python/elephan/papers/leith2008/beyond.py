@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.experiments import Experiment
@@ -97,67 +98,68 @@ _KINDS = {"hurt": "interrupted", "alone": "alone", "pair": "two flows"}
 # ---- measured ----
 
 
+class Measure(NamedTuple):
+    """What is measured of an algorithm at a rate: a median over seeds, ``None`` if nothing was measured.
+
+    Attributes:
+        kind: the kind of the scenario.
+        metric: the metric, of the first flow or of the run.
+        label: the quantity with its unit.
+        words: the quantity in a sentence about how long it takes; empty for an index.
+        of_flow: true for a metric of the first flow.
+        window: measured time, s; by default the measurement window.
+    """
+
+    kind: str
+    metric: str
+    label: str
+    words: str = ""
+    of_flow: bool = False
+    window: tuple[float, float] | None = None
+
+
+RECOVERY = Measure(
+    "hurt", "recovery_time_s", "recovery time (s)", "Recovery from an interruption", True, (float(HURT_S), float(RUN_S))
+)
+"""Time from the interruption until the link is full again; infinite if it never is during the run."""
+EPOCH = Measure("alone", "epoch_duration_s", "congestion epoch (s)", "A congestion epoch", True)
+CONVERGENCE = Measure("pair", "convergence_cwnd_time_s", "convergence time (s)", "Convergence of a second flow")
+"""Time until the second flow's window is 80 % of the first flow's; infinite if this never happens during the run."""
+FAIRNESS = Measure("pair", "jain_fi", "Jain's index of two flows")
+"""From the start of the second flow on."""
+
+
+@dataclass(frozen=True)
 class Answers:
-    """Measured values by algorithm and rate: medians over seeds, ``None`` if nothing was measured."""
+    """Measured values in the runs of a scale."""
 
-    def __init__(self, runs: Evidence, scale: int) -> None:
-        self._runs = runs
-        self.scale = scale
+    runs: Evidence
+    scale: int
 
-    def recovery_s(self, algorithm: str, mbps: int) -> float | None:
-        """Time from the interruption until the link is full again, s; infinite if it is never full again during the
-        run."""
-        return self._median("hurt", algorithm, mbps, "recovery_time_s", True, (float(HURT_S), float(RUN_S)))
-
-    def epoch_s(self, algorithm: str, mbps: int) -> float | None:
-        """Mean congestion epoch of a lone flow, s; ``None`` if the run has too few epochs."""
-        return self._median("alone", algorithm, mbps, "epoch_duration_s", True)
-
-    def convergence_s(self, algorithm: str, mbps: int) -> float | None:
-        """Time until the second flow's window is 80 % of the first flow's window, s; infinite if this never happens
-        during the run."""
-        return self._median("pair", algorithm, mbps, "convergence_cwnd_time_s", False)
-
-    def fairness(self, algorithm: str, mbps: int) -> float | None:
-        """Jain's index of the two flows from the start of the second flow on."""
-        return self._median("pair", algorithm, mbps, "jain_fi", False)
-
-    def _median(
-        self,
-        kind: str,
-        algorithm: str,
-        mbps: int,
-        metric: str,
-        of_flow: bool,
-        window: tuple[float, float] | None = None,
-    ) -> float | None:
-        flow = f"{algorithm}-1" if of_flow else None
+    def of(self, measure: Measure, algorithm: str, mbps: int) -> float | None:
+        """The value of an algorithm at a rate."""
+        flow = f"{algorithm}-1" if measure.of_flow else None
+        place = scenario(measure.kind, algorithm, mbps, self.scale)
         try:
-            return self._runs.values(scenario(kind, algorithm, mbps, self.scale), metric, flow, window).value()
+            return self.runs.values(place, measure.metric, flow, measure.window).value()
         except NotJudgedError:
             return None
 
 
-_MEASURED = (
-    (Answers.recovery_s, "recovery time (s)"), (Answers.epoch_s, "congestion epoch (s)"),
-    (Answers.convergence_s, "convergence time (s)"), (Answers.fairness, "Jain's index of two flows"),
-)  # fmt: skip
-
-
 def _figures(answers: Answers) -> Sequence[Figure]:
     panels = []
-    for measure, label in _MEASURED:
+    for measure in (RECOVERY, EPOCH, CONVERGENCE, FAIRNESS):
         series = []
         for style, (name, (_, title)) in enumerate(ALGORITHMS.items()):
-            found = {rate: measure(answers, name, rate) for rate in RATES_MBPS}
+            found = {rate: answers.of(measure, name, rate) for rate in RATES_MBPS}
             known = {rate: value for rate, value in found.items() if value is not None and math.isfinite(value)}
             if known:
                 series.append(
                     Points(title, [rate / 1e3 / answers.scale for rate in known], list(known.values()), style=style)
                 )
         if series:
-            log_y = measure is not Answers.fairness
-            panels.append(LinePanel("", "rate (Gbit/s)", label, tuple(series), log_x=True, log_y=log_y))
+            log_y = measure is not FAIRNESS
+            panels.append(LinePanel("", "rate (Gbit/s)", measure.label, tuple(series), log_x=True, log_y=log_y))
     if not panels:
         return []
     caption = (
@@ -173,20 +175,17 @@ def _figures(answers: Answers) -> Sequence[Figure]:
 def _answer(answers: Answers) -> Iterator[str]:
     top, low = RATES_MBPS[-1], RATES_MBPS[0]
     fast = _rate(top, answers.scale)
-    for measure, words in (
-        (Answers.recovery_s, "Recovery from an interruption"), (Answers.epoch_s, "A congestion epoch"),
-        (Answers.convergence_s, "Convergence of a second flow"),
-    ):  # fmt: skip
-        parts = [f"{title} {_said(measure(answers, name, top))}" for name, (_, title) in ALGORITHMS.items()]
-        yield f"{words} at {fast} takes: {', '.join(parts)}."
+    for measure in (RECOVERY, EPOCH, CONVERGENCE):
+        parts = [f"{title} {_said(answers.of(measure, name, top))}" for name, (_, title) in ALGORITHMS.items()]
+        yield f"{measure.words} at {fast} takes: {', '.join(parts)}."
         growth = []
         for name, (_, title) in ALGORITHMS.items():
-            before, after = measure(answers, name, low), measure(answers, name, low * 10)
+            before, after = answers.of(measure, name, low), answers.of(measure, name, low * 10)
             if before and after and math.isfinite(before) and math.isfinite(after):
                 growth.append(f"{title} {number(after / before)} times as long")
         rates = f"{_rate(low * 10, answers.scale)} instead of {_rate(low, answers.scale)}"
-        yield f"{words} at ten times the rate, {rates}, takes: {', '.join(growth) or 'unknown'}."
-    shares = {title: answers.fairness(name, top) for name, (_, title) in ALGORITHMS.items()}
+        yield f"{measure.words} at ten times the rate, {rates}, takes: {', '.join(growth) or 'unknown'}."
+    shares = {title: answers.of(FAIRNESS, name, top) for name, (_, title) in ALGORITHMS.items()}
     known = {title: value for title, value in shares.items() if value is not None}
     if known:
         parts = [f"{title} {number(known[title])}" for title in sorted(known, key=known.__getitem__, reverse=True)]
