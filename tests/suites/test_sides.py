@@ -60,7 +60,7 @@ def test_a_verdict_that_differs_comes_first_and_refusals_are_not_judged(folder: 
     (beside,) = sides(found)
     assert beside.backends == ["sim", "lossy"]
     assert [(one.criterion, one.opposed) for one in beside.differences] == [("use", True), ("use", True)]
-    assert [value.verdict for value in beside.differences[0].values] == ["pass", "fail"]
+    assert [value.verdict for value in beside.differences[0].judged] == ["pass", "fail"]
     harm = found[1].outcome("harm")
     assert harm.verdict == "not_judged"
     assert "'same' has one flow alone" in harm.why

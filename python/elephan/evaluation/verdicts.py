@@ -54,6 +54,11 @@ class Judged:
         """True if no more replicates are needed."""
         return self.verdict != "not_settled"
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Ends of the interval; the value itself without one."""
+        return (self.found.low, self.found.high) if self.found.known else (self.found.value, self.found.value)
+
 
 def judge(
     values: Sequence[float],

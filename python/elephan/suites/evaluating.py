@@ -153,8 +153,7 @@ def _subjects(
         ((label, spec),) = _specs([against], judges).items()
     except ScenarioError as error:
         raise error.located(source="against") from None
-    clash = any(subject.label == label for subject in subjects)
-    return subjects, Subject(f"{label} (baseline)" if clash else label, spec)
+    return subjects, _beside(subjects, Subject(label, spec))
 
 
 def _programs(
@@ -170,11 +169,13 @@ def _programs(
             raise ScenarioError("the suite judges programs; write a server and a client", source=source)
         found.append(programs.subjects(tables, source))
     subjects, beside = found
-    if not beside:
-        return subjects, None
-    label = beside[0].label
-    clash = any(subject.label == label for subject in subjects)
-    return subjects, replace(beside[0], label=f"{label} (baseline)" if clash else label)
+    return subjects, _beside(subjects, beside[0]) if beside else None
+
+
+def _beside(subjects: Sequence[Subject], baseline: Subject) -> Subject:
+    """The baseline, with a label that no judged subject has."""
+    clash = any(subject.label == baseline.label for subject in subjects)
+    return replace(baseline, label=f"{baseline.label} (baseline)") if clash else baseline
 
 
 def _specs(given: Sequence[Judged], judges: str) -> dict[str, str]:

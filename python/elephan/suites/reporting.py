@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from elephan.evaluation.verdicts import Judged
 from elephan.evaluation.wording import Quantity, spoken
 from elephan.metrics.registry import get
 from elephan.report import pages
@@ -18,7 +19,7 @@ from elephan.runs import Run, Store
 from elephan.suites import programs
 from elephan.suites.drawn import Curve, TradeOff
 from elephan.suites.result import Evaluation, Outcome
-from elephan.suites.sides import Sides, Value, sides
+from elephan.suites.sides import Sides, sides
 from elephan.suites.words import paragraph, said_of
 from elephan.version import __version__
 
@@ -127,16 +128,17 @@ def _sides(found: Sides) -> dict[str, Any]:
     rows = []
     for one in found.differences:
         quantity = found.evaluations[0].outcome(one.criterion).quantity
-        values = [x for value in one.values for x in (spoken(value.verdict), _ends(quantity, value))]
+        values = [x for at in one.judged for x in (spoken(at.verdict), _ends(quantity, at))]
         rows.append([one.criterion, one.cell, quantity.name, *values])
     backends = [x for name in found.backends for x in (f"{name}: verdict", f"{name}: value")]
     title = f"Where the backends differ: {found.algorithm}"
     return table(title, ["criterion", "cell", "quantity", *backends], rows)
 
 
-def _ends(quantity: Quantity, value: Value) -> str:
-    ends = "" if value.low == value.high else f" ({quantity.plain(value.low)} to {quantity.plain(value.high)})"
-    return f"{quantity.amount(value.value)}{ends}"
+def _ends(quantity: Quantity, judged: Judged) -> str:
+    low, high = judged.ends
+    ends = "" if low == high else f" ({quantity.plain(low)} to {quantity.plain(high)})"
+    return f"{quantity.amount(judged.found.value)}{ends}"
 
 
 def _criteria(one: Evaluation) -> dict[str, Any]:

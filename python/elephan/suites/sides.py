@@ -5,27 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
-from elephan.evaluation.verdicts import SAME, Verdict
+from elephan.evaluation.verdicts import SAME, Judged
 from elephan.suites.result import Evaluation
-from elephan.suites.schedule import Found
-
-
-@dataclass(frozen=True)
-class Value:
-    """A cell on one backend.
-
-    Attributes:
-        verdict: verdict of the cell.
-        value: value over seeds.
-        low, high: ends of the interval; the value itself without an interval.
-    """
-
-    verdict: Verdict
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -36,18 +20,18 @@ class Difference:
         criterion: id of the criterion.
         section: section of the document.
         cell: name of the cell.
-        values: a value for each backend.
+        judged: its verdict on each backend.
     """
 
     criterion: str
     section: str
     cell: str
-    values: tuple[Value, ...]
+    judged: tuple[Judged, ...]
 
     @property
     def opposed(self) -> bool:
         """True if settled verdicts differ; otherwise only the values differ."""
-        return len({value.verdict for value in self.values} - {"not_settled"}) > 1
+        return len({one.verdict for one in self.judged} - {"not_settled"}) > 1
 
 
 @dataclass(frozen=True)
@@ -74,15 +58,15 @@ class Sides:
         for outcomes in zip(*(one.outcomes for one in self.evaluations), strict=True):
             criterion = outcomes[0].criterion
             for cells in zip(*(outcome.cells for outcome in outcomes), strict=True):
-                values = tuple(value for value in map(_value, cells) if value is not None)
-                if len(values) == len(cells):
-                    found.append(Difference(criterion.id, criterion.section, cells[0].case.cell.name, values))
+                judged = tuple(cell.judged for cell in cells if cell.judged is not None)
+                if len(judged) == len(cells):
+                    found.append(Difference(criterion.id, criterion.section, cells[0].case.cell.name, judged))
         return found
 
     @cached_property
     def differences(self) -> list[Difference]:
         """Shared criteria whose settled verdicts differ, then shared criteria with disjoint intervals."""
-        apart = [one for one in self.shared if one.opposed or _apart(one.values)]
+        apart = [one for one in self.shared if one.opposed or _apart(one.judged)]
         return sorted(apart, key=lambda one: not one.opposed)
 
     @cached_property
@@ -102,8 +86,8 @@ class Sides:
                     "criterion": one.criterion, "section": one.section, "cell": one.cell,
                     "verdicts_differ": one.opposed,
                     "backends": {
-                        name: {"verdict": v.verdict, "value": v.value, "low": v.low, "high": v.high}
-                        for name, v in zip(self.backends, one.values, strict=True)
+                        name: {"verdict": at.verdict, "value": at.found.value, "low": at.ends[0], "high": at.ends[1]}
+                        for name, at in zip(self.backends, one.judged, strict=True)
                     },
                 }
                 for one in self.differences
@@ -120,19 +104,11 @@ def sides(found: Sequence[Evaluation]) -> list[Sides]:
     return [Sides(label, tuple(row)) for label, row in by_algorithm.items() if len(row) > 1]
 
 
-def _value(cell: Found) -> Value | None:
-    if cell.judged is None:
-        return None
-    found = cell.judged.found
-    low, high = (found.low, found.high) if found.known else (found.value, found.value)
-    return Value(cell.judged.verdict, found.value, low, high)
-
-
-def _apart(values: Sequence[Value]) -> bool:
+def _apart(judged: Sequence[Judged]) -> bool:
     """True if two intervals are disjoint, and the values differ by more than the tolerance."""
-    for i, one in enumerate(values):
-        for other in values[i + 1 :]:
-            gap = max(one.low, other.low) - min(one.high, other.high)
-            if gap > 0 and abs(one.value - other.value) > SAME * max(abs(one.value), abs(other.value)):
-                return True
+    for one, other in combinations(judged, 2):
+        gap = max(one.ends[0], other.ends[0]) - min(one.ends[1], other.ends[1])
+        values = one.found.value, other.found.value
+        if gap > 0 and abs(values[0] - values[1]) > SAME * max(map(abs, values)):
+            return True
     return False

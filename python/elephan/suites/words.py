@@ -68,8 +68,8 @@ def _difference(found: Sides, one: Difference) -> str:
     where = f" at {one.cell}" if one.cell else ""
     quantity = found.evaluations[0].outcome(one.criterion).quantity
     values = ", ".join(
-        f"{name} {quantity.amount(value.value)} ({spoken(value.verdict)})"
-        for name, value in zip(found.backends, one.values, strict=True)
+        f"{name} {quantity.amount(judged.found.value)} ({spoken(judged.verdict)})"
+        for name, judged in zip(found.backends, one.judged, strict=True)
     )
     return f"{one.criterion}{where}: {quantity.name} {values}"
 
