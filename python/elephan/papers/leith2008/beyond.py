@@ -99,7 +99,7 @@ _KINDS = {"hurt": "interrupted", "alone": "alone", "pair": "two flows"}
 
 
 class Measure(NamedTuple):
-    """What is measured of an algorithm at a rate: a median over seeds, ``None`` if nothing was measured.
+    """A quantity of an algorithm at a rate: a median over seeds, ``None`` if nothing was measured.
 
     Attributes:
         kind: the kind of the scenario.
