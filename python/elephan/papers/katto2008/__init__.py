@@ -13,7 +13,7 @@ from elephan.papers.katto2008.beyond import open_question
 from elephan.papers.katto2008.figures import figures
 from elephan.papers.katto2008.measure import measurer
 from elephan.papers.katto2008.setup import Setup, response
-from elephan.papers.making import Code
+from elephan.papers.paper import Code
 from elephan.scenario import Scenario
 
 SCENARIOS: dict[str, Callable[..., Scenario]] = {

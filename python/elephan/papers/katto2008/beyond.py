@@ -15,7 +15,7 @@ from elephan.evaluation.experiments import Experiment
 from elephan.metrics.statistics import mean_relative_error
 from elephan.models import abstracted, hybrid, refined
 from elephan.models.cycles import Floats
-from elephan.papers.katto2008.setup import HYBRIDS, PIPE, TITLES, Setup
+from elephan.papers.katto2008.setup import HYBRIDS, PIPE, STYLES, TITLES, Setup
 from elephan.papers.paper import Beyond
 from elephan.report.charts import DataTable, LineChart, LinePanel, Points
 from elephan.report.figures import Figure
@@ -29,7 +29,6 @@ LOW_WINDOW = 38.0
 HELD = 0.15
 # Above this loss rate a window is a few packets, and a throughput is a few percent of the link's rate.
 FREQUENT = 1e-2
-STYLES = {"ctcp": 2, "areno": 3, "yeah": 4, "fusion": 5, "areno-1ms": 1}
 
 QUESTION = (
     "At which loss rates do the models hold for all four hybrids, and which causes does the error have in case 3, in "
@@ -177,7 +176,7 @@ def _ratios(
     ]
     if coarse is not None and len(coarse.p):
         ratios = _over(coarse, model(setup, "areno", coarse.p))
-        series.append(Points("ARENO, clock of 1 ms", coarse.p.tolist(), ratios, style=STYLES["areno-1ms"]))
+        series.append(Points("ARENO, clock of 1 ms", coarse.p.tolist(), ratios, style=1))
     borders = tuple(float(p) for p in hybrid.borders(PIPE.bdp, flows))
     label = "simulated / model"
     return LinePanel(title, "packet loss rate", label, tuple(series), log_x=True, log_y=True, borders=borders)

@@ -19,6 +19,7 @@ from elephan.papers.katto2008.setup import (
     HYBRIDS,
     PIPE,
     PROTOCOLS,
+    STYLES,
     TITLES,
     Setup,
     response,
@@ -27,7 +28,6 @@ from elephan.papers.loading import claims
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points, Reach
 from elephan.report.figures import Figure
 
-STYLES = {"reno": 0, "loss": 0, "fast": 1, "delay": 1, "ctcp": 2, "areno": 3, "yeah": 4, "fusion": 5, "hybrid": 6}
 SHORT_TITLES = {"reno": "Reno", "fusion": "Fusion"}
 LINE = np.geomspace(1e-6, 1e-1, 161)
 

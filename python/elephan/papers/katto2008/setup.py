@@ -25,6 +25,21 @@ HYBRIDS: tuple[str, ...] = claims("katto2008").lists["hybrids"]
 CANDIDATES: tuple[str, ...] = claims("katto2008").lists["candidates"]
 GRID: tuple[float, ...] = claims("katto2008").lists["losses"]
 TITLES = MappingProxyType(about("katto2008").names)
+STYLES = MappingProxyType(
+    {
+        "reno": 0,
+        "loss": 0,
+        "fast": 1,
+        "delay": 1,
+        "ctcp": 2,
+        "areno": 3,
+        "yeah": 4,
+        "fusion": 5,
+        "hybrid": 6,
+        "rival": 6,
+    }
+)
+"""Colors and markers of protocols and ideal controls in all figures."""
 ORIGINAL = MappingProxyType({"yeah_1.01": "yeah", "ctcp_1/2": "ctcp"})
 
 SHORTEST_S, LONGEST_S = 300.0, 1000.0

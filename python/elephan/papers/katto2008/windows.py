@@ -15,7 +15,7 @@ import numpy as np
 from elephan.evaluation.evidence import Evidence
 from elephan.models import abstracted, hybrid
 from elephan.models.cycles import Floats
-from elephan.papers.katto2008.setup import HYBRIDS, PACKET_BYTES, PIPE, TITLES, Setup
+from elephan.papers.katto2008.setup import HYBRIDS, PACKET_BYTES, PIPE, STYLES, TITLES, Setup
 from elephan.papers.loading import along, claims
 from elephan.report.charts import LineChart, LinePanel, Points
 from elephan.report.figures import Figure
@@ -39,7 +39,6 @@ CASES = {1: _cases("M1"), 2: _cases("M2")}
 ABSTRACTED = {1: _cases("M3"), 2: _cases("M3", 1)}
 IDEAL: dict[int, tuple[str, ...]] = {1: along("katto2008", "M1", "protocol"), 2: along("katto2008", "M2", "protocol")}
 STANDS_FOR = {"reno": "loss", "fast": "delay", "fusion": "hybrid"}
-STYLES = {"reno": 0, "fast": 1, "ctcp": 2, "areno": 3, "yeah": 4, "fusion": 5, "rival": 6}
 
 
 def packets_between(setup: Setup, protocol: str, w: float, flows: int) -> int:
