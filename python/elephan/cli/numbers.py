@@ -52,7 +52,7 @@ def show_numbers(run: Run, asked: Asked, as_json: bool) -> None:
         common.print_json({"id": run.id, "metrics": {name: value for name, (_, value) in values.items()}})
         return
     rows = [
-        [name, flow, "never" if math.isinf(number) else number, "" if metric.unit == "1" else metric.unit]
+        [name, flow, "never" if math.isinf(number) else number, metric.shown_unit]
         for name, (metric, value) in values.items()
         for flow, number in (value if isinstance(value, dict) else {"": value}).items()
     ]

@@ -75,7 +75,7 @@ def quantity_of(metric: str, words: str = "") -> Quantity:
     """A metric as a quantity. The name of one that is not in the registry says its unit; ``words`` say it better."""
     found = find(metric)
     if found is not None:
-        return Quantity(found.label, "" if found.unit == "1" else found.unit)
+        return Quantity(found.label, found.shown_unit)
     name, _, per = metric.partition("_per_")
     units = [word for word in name.split("_") if word in UNITS]
     if not (units and per):

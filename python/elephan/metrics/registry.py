@@ -53,6 +53,16 @@ class Metric:
         return _LABELS.get(self.name) or spelled(self.name)
 
     @property
+    def shown_unit(self) -> str:
+        """The unit beside a value; empty for a ratio."""
+        return "" if self.unit == "1" else self.unit
+
+    @property
+    def heading(self) -> str:
+        """The name with the unit, over values."""
+        return f"{self.name} ({self.unit})" if self.shown_unit else self.name
+
+    @property
     def doc(self) -> str:
         """The whole definition, as the function's docstring states it."""
         return cleandoc(self.function.__doc__ or "")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from elephan.metrics.reading import MetricError
 from elephan.notebooks import COLORS, details, escape, heading, lines, notes, shown, table
 from elephan.report.provenance import title_of
-from elephan.report.run import FLOW_COLUMNS, LINK_COLUMNS
+from elephan.report.run import FLOW_COLUMNS, LINK_COLUMNS, metric_rows
 from elephan.report.series import flow_curve
 from elephan.runs.errors import RunError
-from elephan.runs.result import defined, flow_columns, flow_rows, measured_range, whole_run
+from elephan.runs.result import flow_columns, flow_rows, measured_range, whole_run
 
 if TYPE_CHECKING:
     from elephan.runs.result import Run
@@ -54,17 +54,8 @@ def _rows(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _metrics(summary: Mapping[str, Any]) -> str:
-    from elephan.metrics import get
-
-    found = [(name, "never" if value is None else value) for name, value in defined(summary).items()]
-    undefined = summary.get("undefined", {}).items()
-    return table(
-        ["metric", "value", "unit"],
-        [
-            *((name, value, "" if get(name).unit == "1" else get(name).unit) for name, value in found),
-            *((name, shown(None), f"not defined: {why}") for name, why in undefined),
-        ],
-    )
+    undefined = [(name, shown(None), f"not defined: {why}") for name, why in summary.get("undefined", {}).items()]
+    return table(["metric", "value", "unit"], [*(row[:3] for row in metric_rows(summary)), *undefined])
 
 
 def _figure(run: Run) -> str:

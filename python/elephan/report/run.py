@@ -59,10 +59,7 @@ def run_report(run: Run, out: str | Path) -> Path:
     tables = [_table("Flows", columns, rows)] if rows else []
     tables += [_table("Sources of transfers", SOURCE_COLUMNS, sources)] if sources else []
     tables.append(_table("Links", LINK_COLUMNS, summary["links"]))
-    numbers = _table(
-        "Metrics", {"metric": "name", "value": "value", "unit": "unit", "what it is": "title"},
-        _metric_rows(defined(summary)),
-    )  # fmt: skip
+    numbers = table("Metrics", ["metric", "value", "unit", "what it is"], metric_rows(summary))
     page = {
         "id": run.id,
         "title": title_of(run),
@@ -186,14 +183,9 @@ def _table(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, A
     return table(title, list(columns), ([row.get(key) for key in columns.values()] for row in rows))
 
 
-def _metric_rows(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+def metric_rows(summary: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Name, value, unit and title of each metric that is defined for a run."""
     from elephan.metrics import get
 
-    rows = []
-    for name, value in metrics.items():
-        known = get(name)
-        shown = "never" if value is None else value
-        rows.append(
-            {"name": name, "value": shown, "unit": "" if known.unit == "1" else known.unit, "title": known.title}
-        )
-    return rows
+    known = ((get(name), value) for name, value in defined(summary).items())
+    return [(one.name, "never" if value is None else value, one.shown_unit, one.title) for one, value in known]

@@ -237,8 +237,7 @@ def _means(found: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str,
 
 def headings(names: Iterable[str]) -> list[str]:
     """Headings of the metrics, with their units."""
-    units = {name: get(name).unit for name in names}
-    return [name if unit == "1" else f"{name} ({unit})" for name, unit in units.items()]
+    return [get(name).heading for name in dict.fromkeys(names)]
 
 
 def _runs(found: Any) -> dict[str, Any]:
