@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from elephan.algorithm import Algorithm
 from elephan.backends import Cancelled, ProgramError, RunMemoryError
 from elephan.evaluation.planning import Progress as Progress
+from elephan.evaluation.planning import until
 from elephan.metrics.statistics import CONFIDENCE, LOOK_CONFIDENCE, LOOKS
 from elephan.runs import Store, SweepError, sweep
 from elephan.runs.provenance import cores
@@ -128,16 +129,10 @@ class Bench:
         Raises:
             SweepError: a run failed otherwise than by a program of the user or by the memory that it needs.
         """
-
-        def watched(done: float, total: float, finished: int, count: int) -> bool | None:
-            if time.monotonic() > until_s:
-                return False
-            return progress(done, total, finished, count) if progress is not None else None
-
         try:
             sweep(
-                runs, on=self.on, store=self.store, jobs=self.jobs, in_order=True, each=each, progress=watched,
-                allow_programs=self.allow_programs,
+                runs, on=self.on, store=self.store, jobs=self.jobs, in_order=True, each=each,
+                progress=until(until_s, progress), allow_programs=self.allow_programs,
             )  # fmt: skip
         except Cancelled:
             return False

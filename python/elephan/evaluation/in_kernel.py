@@ -8,7 +8,6 @@ budget is spent (:mod:`elephan.backends.linux.twin`).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -21,7 +20,7 @@ from elephan.backends.linux.backend import require as require_linux
 from elephan.backends.linux.twin import twin as twin_in_linux
 from elephan.evaluation.experiments import Experiment
 from elephan.evaluation.kernel_runs import Carrier, KernelRuns, LeftOut, Outcome, Piece, StandIns
-from elephan.evaluation.planning import Progress
+from elephan.evaluation.planning import Progress, until
 from elephan.runs import Run, Store, SweepError, run_id, sweep
 from elephan.runs.work import takes_s
 from elephan.scenario import Scenario, ScenarioError
@@ -173,18 +172,12 @@ def outcomes(
     carrier = planned.carrier
     failures: dict[tuple[str, int], str] = {}
     why = "it was not run"
-
-    def report(done: float, total: float, finished: int, runs: int) -> bool | None:
-        if until_s is not None and time.monotonic() > until_s:
-            return False
-        return progress(done, total, finished, runs) if progress is not None else None
-
     for again in (True, False):
         wanted = [(one.twin.scenario, one.scenario.seed) for one in planned.to_run if one.again == again]
         try:
             sweep(
-                wanted, on=carrier.backend, jobs=1 if carrier.alone else jobs, store=store, progress=report,
-                in_order=True, force=again,
+                wanted, on=carrier.backend, jobs=1 if carrier.alone else jobs, store=store, in_order=True, force=again,
+                progress=progress if until_s is None else until(until_s, progress),
             )  # fmt: skip
         except Cancelled:
             why = "the budget was spent before it was run"

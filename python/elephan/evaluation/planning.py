@@ -27,6 +27,17 @@ Judge = Callable[[int, Mapping[str, "Run"], float], Found]
 """Called with an evaluation's position, the finished runs by id, and the seconds spent on them."""
 
 
+def until(end_s: float, progress: Progress | None) -> Progress:
+    """``progress`` that cancels from a monotonic time on."""
+
+    def watched(done: float, total: float, finished: int, count: int) -> bool | None:
+        if time.monotonic() > end_s:
+            return False
+        return progress(done, total, finished, count) if progress is not None else None
+
+    return watched
+
+
 class Running(TypedDict, total=False):
     """How runs are made.
 
