@@ -100,9 +100,14 @@ class Evidence:
         Raises:
             NotJudgedError: the scenario was not run.
         """
-        found = self._by_hash.get(scenario.hash)
+        found = self.made(scenario)
         if not found:
             raise NotJudgedError(f"the run '{scenario.title or scenario.hash}' is not part of this selection")
+        return found
+
+    def made(self, scenario: Scenario) -> list[Run]:
+        """The replicates of a scenario, in order of seed; none if it was not run."""
+        found = self._by_hash.get(scenario.hash, {})
         return [found[seed] for seed in sorted(found)]
 
     def replicate(self, scenario: Scenario, seed: int) -> Run:

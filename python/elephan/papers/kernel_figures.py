@@ -48,7 +48,7 @@ def _beside(result: PaperResult, column: KernelColumn) -> LineChart | None:
     """Each flow's share and RTT, in the simulator relative to the kernel."""
     places: dict[str, dict[str, list[Place]]] = {name: {} for name in QUANTITIES}
     for outcome in column.outcomes:
-        simulated = _simulated(result.runs, outcome.piece.scenario)
+        simulated = result.runs.made(outcome.piece.scenario)
         if outcome.run is None or not outcome.valid or not simulated:
             continue
         for i, algorithm in enumerate(_algorithms(outcome.run)):
@@ -70,15 +70,6 @@ def _beside(result: PaperResult, column: KernelColumn) -> LineChart | None:
         ),
         panels=tuple(panels),
     )
-
-
-def _simulated(runs: Evidence, scenario: Any) -> list[Run]:
-    from elephan.evaluation.measurement import NotJudgedError
-
-    try:
-        return runs.of(scenario)
-    except NotJudgedError:
-        return []
 
 
 def _algorithms(run: Run) -> list[str]:

@@ -152,11 +152,7 @@ def trade_offs(evidence: Evidence, suite: Suite, subject: Subject, *, quick: boo
 def _rows(evidence: Evidence, scenario: Scenario, probes: Sequence[Probe]) -> list[tuple[str, int, list[float]]]:
     """Run id, seed and values of each run of a scenario in which all values are defined."""
     rows = []
-    try:
-        runs = evidence.of(scenario)
-    except NotJudgedError:
-        return []
-    for run in runs:
+    for run in evidence.made(scenario):
         with suppress(NotJudgedError):  # the criteria report the reason of an undefined value
             rows.append((run.id, run.seed, [evidence.read(run, probe) for probe in probes]))
     return rows
