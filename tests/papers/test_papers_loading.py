@@ -12,9 +12,10 @@ import pytest
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.evaluation.tables import made
-from elephan.papers import drawing, making
+from elephan.papers import drawing
 from elephan.papers.claims import ClaimSet, parse_claims
 from elephan.papers.loading import about
+from elephan.papers.paper import Code, Maker
 from elephan.papers.schema import ClaimsTable, VariantTable
 from elephan.report.charts import BarChart, LineChart
 from elephan.scenario import Scenario, ScenarioError
@@ -57,7 +58,7 @@ class Rules:
         return combined([part, part], sum)
 
 
-CODE = making.Code(Setup, {"pair": pair}, Rules, lambda setup: None, scaled=frozenset(("mbps",)))  # type: ignore[arg-type, return-value]  # no question
+CODE = Code(Setup, {"pair": pair}, Rules, lambda setup: None, scaled=frozenset(("mbps",)))  # type: ignore[arg-type, return-value]  # no question
 RUNS = {"scenario": "pair", "grid": {"protocol": "both", "buffer_pkts": [10, 20]}, "quick_grid": {"buffer_pkts": [20]}}
 
 
@@ -68,8 +69,8 @@ def stated(*runs: Mapping[str, Any]) -> ClaimSet:
     return parse_claims(made(ClaimsTable, tables))
 
 
-def maker(*runs: Mapping[str, Any], quick: bool = False) -> making.Maker:
-    return making.Maker("weigle2006", stated(*runs), CODE, about("weigle2006").names, quick)
+def maker(*runs: Mapping[str, Any], quick: bool = False) -> Maker:
+    return Maker("weigle2006", stated(*runs), CODE, about("weigle2006").names, quick)
 
 
 def test_an_experiment_has_a_run_for_each_point_of_its_grid() -> None:
@@ -146,7 +147,7 @@ class Given(Evidence):
 def drawn(table: Mapping[str, Any], runs: Evidence, scale: int = 1) -> Any:
     figure = drawing.FigureTable(**{"id": "f", "title": "F", "caption": "", **table})
     tables = drawing.FiguresTable(styles={"reno": 4, "cubic": 5}, figure=(figure,))
-    made = making.Maker("weigle2006", stated(), CODE, {"reno": "Reno"})
+    made = Maker("weigle2006", stated(), CODE, {"reno": "Reno"})
     return drawing.Drawing(made, Setup(scale=scale), tables, runs).figures()
 
 

@@ -17,7 +17,7 @@ from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.tables import Table
 from elephan.evaluation.templates import filled
 from elephan.papers import printed
-from elephan.papers.making import Maker
+from elephan.papers.paper import Maker
 from elephan.papers.schema import ExperimentTable
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points, Reach
 from elephan.report.figures import Curve, Figure, Panel, Traces

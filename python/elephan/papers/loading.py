@@ -14,8 +14,7 @@ from elephan.evaluation.tables import read
 from elephan.papers import drawing
 from elephan.papers.claims import ClaimSet, load_explanations, parse_claims
 from elephan.papers.drawing import Drawing
-from elephan.papers.making import Code, Maker
-from elephan.papers.paper import Paper
+from elephan.papers.paper import Code, Maker, Paper
 from elephan.papers.schema import ClaimsTable, PaperTable
 from elephan.scenario import Scenario
 

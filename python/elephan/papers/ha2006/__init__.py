@@ -10,6 +10,6 @@ from __future__ import annotations
 from elephan.papers.ha2006.beyond import beyond
 from elephan.papers.ha2006.measure import measurer
 from elephan.papers.ha2006.setup import SCENARIOS, Setup
-from elephan.papers.making import Code
+from elephan.papers.paper import Code
 
 CODE = Code(Setup, SCENARIOS, measurer, beyond)

@@ -9,6 +9,6 @@ from __future__ import annotations
 from elephan.papers.hcc2011.beyond import beyond
 from elephan.papers.hcc2011.measure import measurer
 from elephan.papers.hcc2011.setup import SCENARIOS, Setup
-from elephan.papers.making import Code
+from elephan.papers.paper import Code
 
 CODE = Code(Setup, SCENARIOS, measurer, beyond, scaled=frozenset(("throughput_mbps", "cwnd", "rate")))

@@ -10,6 +10,6 @@ from __future__ import annotations
 from elephan.papers.leith2008.beyond import beyond
 from elephan.papers.leith2008.measure import measurer
 from elephan.papers.leith2008.setup import SCENARIOS, Setup
-from elephan.papers.making import Code
+from elephan.papers.paper import Code
 
 CODE = Code(Setup, SCENARIOS, measurer, beyond, scaled=frozenset(("throughput_mbps", "cwnd", "rate")))

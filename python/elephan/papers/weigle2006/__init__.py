@@ -6,7 +6,7 @@ pairs of six protocols over 622 Mbit/s and 100 ms, with three buffers. In 21 mor
 
 from __future__ import annotations
 
-from elephan.papers.making import Code
+from elephan.papers.paper import Code
 from elephan.papers.weigle2006.beyond import open_question
 from elephan.papers.weigle2006.figures import figures
 from elephan.papers.weigle2006.measure import measurer
