@@ -53,6 +53,9 @@ ACKS: Mapping[str, str] = {
 MOST_REPLAYED = 500_000
 """Most segments that are replayed by each algorithm: about 1 GB of memory."""
 
+MOST_FITTED = 2_000_000
+"""Most segments from which the path is found: about as much memory."""
+
 Place = Literal["sender", "receiver", "between"]
 
 
@@ -181,8 +184,16 @@ class Connection:
     @cached_property
     def beginning(self) -> Connection:
         """The connection until the last segment that is replayed: itself if it has no more."""
+        return self._first(MOST_REPLAYED)
+
+    @cached_property
+    def fitted(self) -> Connection:
+        """The connection until the last segment that the path is found from: itself if it has no more."""
+        return self._first(MOST_FITTED)
+
+    def _first(self, most: int) -> Connection:
         sizes = self.segments["bytes"].to_numpy().astype(np.int64)
-        past = int(np.searchsorted(np.cumsum(-(-sizes // self.mss)), MOST_REPLAYED, side="right"))
+        past = int(np.searchsorted(np.cumsum(-(-sizes // self.mss)), most, side="right"))
         if past == self.segments.height:
             return self
         end_ns = int(self.segments["time_ns"][past])

@@ -10,6 +10,7 @@ the ACK arrived whose timestamp they echo. Segments that were lost before the ca
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elephan.explanation.as_sent import HEADER_BYTES, MS_NS, AsSent, bursts_of, numbers
+from elephan.explanation.connection import MOST_FITTED
 from elephan.scenario import ScenarioError
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 
     from elephan.explanation.connection import Connection, Handshake
 
-_MOST_SEGMENTS = 1_000_000
-"""Most segments of a replay; later ones are left out."""
+_MOST_ROWS, _FEWEST_ROWS = 2**62, 2000
+"""Rows of the table, and those of an empty one, which show the first window."""
 _FIRST_NS = 1_000_000_000
 """Time of the first packet in a replay, ns: the clocks of a host show later times than zero."""
 _TOGETHER_NS = 20_000
@@ -153,15 +155,19 @@ class Seen:
     shows_order: bool
 
 
-def events_of(connection: Connection) -> Events:
+def events_of(connection: Connection, *, replayed: bool = True) -> Events:
     """The events of a connection.
+
+    Args:
+        connection: its packets.
+        replayed: a replay shall read them; without, the table is empty, and a long capture needs half of the memory.
 
     Raises:
         ScenarioError: the capture does not show when segments left, or has no acknowledgments.
     """
     if connection.acks.is_empty():
         raise ScenarioError("the capture has no acknowledgments, and a replay needs those that the sender received")
-    walk = _Walk(connection)
+    walk = _Walk(connection, _MOST_ROWS if replayed else _FEWEST_ROWS)
     walk.run()
     return walk.events()
 
@@ -179,19 +185,20 @@ class _Segment:
 class _Walk:
     """Walks through a capture in order of time, with the scoreboard of its sender."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, most_rows: int) -> None:
         capture = AsSent(connection)
+        self.most_rows = most_rows
         self.connection, self.capture = connection, capture
         acks = connection.acks
-        self.count = min(len(capture.begins), _MOST_SEGMENTS)
+        self.count = min(len(capture.begins), MOST_FITTED)
         self.segments = [_Segment() for _ in range(self.count)]
         self.sacked = bytearray(self.count)
         self.sacked_count = 0
         self.una, self.next = 0, 0
         self.rows: list[tuple[Any, ...]] = []
-        self.deliveries: list[tuple[int, int, int, int, bool]] = []
+        # Five numbers of each ACK that delivers segments, and three of each transmission.
+        self.deliveries, self.left = array("q"), array("q")
         self.repeated: list[tuple[int, int]] = []
-        self.left: list[tuple[int, int, int]] = []
         self.cumulative = capture.whole(acks["ack"].to_numpy().astype(np.int64))
         window = numbers(acks["window"]) // capture.payload
         self.window = np.where(window < 0, _UNKNOWN_WINDOW, window)
@@ -260,7 +267,8 @@ class _Walk:
             again = min(past, self.next)
             for segment in range(first, again):
                 self._note_sent(segment, at, stamp)
-            self.rows.append((1, at, first, again, False))
+            if len(self.rows) < self.most_rows:
+                self.rows.append((1, at, first, again, False))
         if past > self.next:
             for segment in range(self.next, past):
                 self._note_sent(segment, at, stamp)
@@ -268,7 +276,7 @@ class _Walk:
             last = self.rows[-1] if self.rows else None
             if last and last[0] == 1 and last[4] and last[3] == self.next and at - last[1] <= _TOGETHER_NS:
                 self.rows[-1] = (*last[:3], past, True)
-            else:
+            elif len(self.rows) < self.most_rows:
                 self.rows.append((1, at, self.next, past, True))
             self.next = past
 
@@ -298,7 +306,9 @@ class _Walk:
             if is_idle:
                 self.idle_ns.pop(place)
             self._note_sent(segment, left, state.stamp)
-            self.rows.insert(bisect_right(self.rows, left, key=itemgetter(1)), (1, left, segment, segment + 1, False))
+            if len(self.rows) < self.most_rows:
+                row = (1, left, segment, segment + 1, False)
+                self.rows.insert(bisect_right(self.rows, left, key=itemgetter(1)), row)
             self.added.append(segment)
 
     def _learn(self, at: int, sent_ns: int) -> None:
@@ -325,7 +335,7 @@ class _Walk:
         if not state.count:
             state.first_ns = at
         state.last_ns, state.stamp, state.count = at, stamp, state.count + 1
-        self.left.append((at, segment, state.count))
+        self.left.extend((at, segment, state.count))
 
     def _take(self, ack: int) -> None:
         at = int(self.capture.acked_ns[ack])
@@ -359,11 +369,12 @@ class _Walk:
         if not self.capture.exact:
             self._learn(at, stamp if delivered > 0 else -1)
         if delivered > 0:
-            self.deliveries.append((at, delivered, trigger, -1 if state.count > 1 else stamp, not blocks))
+            self.deliveries.extend((at, delivered, trigger, -1 if state.count > 1 else stamp, not blocks))
         latest = 0
         if not self.capture.exact and echo >= 0:
             latest = echo * self.capture.clock_ns + self.capture.tick_ns + 2 * self.capture.clock_ns
-        self.rows.append((0, at, cumulative, window, blocks, repeated, trigger, max(stamp, 0), flags, owd, latest))
+        if len(self.rows) < self.most_rows:
+            self.rows.append((0, at, cumulative, window, blocks, repeated, trigger, max(stamp, 0), flags, owd, latest))
 
     def _arrive(self, at: int, cumulative: int, blocks: list[tuple[int, int]], echo: int) -> None:
         """Note overtaken segments that an ACK delivers."""
@@ -437,12 +448,14 @@ class _Walk:
         """The events so far."""
         capture, shake = self.capture, self.connection.handshake
         base = min(int(capture.sent_ns[0]), *(row[1] for row in self.rows[:1])) - _FIRST_NS
-        days = (self.rows[-1][1] - base) / _DAY_NS if self.rows else 0.0
+        days = (max(int(capture.sent_ns[-1]), int(capture.acked_ns[-1])) - base) / _DAY_NS
         if days > _MOST_DAYS:
             raise ScenarioError(f"the packets of the connection span {days:.0f} days; a fit takes {_MOST_DAYS} at most")
         sent_s = (np.array([segment.first_ns for segment in self.segments[: self.next]]) - base) / 1e9
-        rtts = [at - stamp for at, _, _, stamp, _ in self.deliveries if stamp >= 0]
-        rtt_ns = _handshake_rtt(shake, min(rtts, default=0))
+        deliveries = np.frombuffer(self.deliveries, dtype=np.int64).reshape(-1, 5)
+        rtts = (deliveries[:, 0] - deliveries[:, 3])[deliveries[:, 3] >= 0]
+        least_ns = int(rtts.min()) if len(rtts) else 0
+        rtt_ns = _handshake_rtt(shake, least_ns)
         # A tail loss probe may leave before the first ACK.
         first_ack = next((row[1] for row in self.rows if row[0] == 0 and row[2] > 0), None)
         begun = int(capture.sent_ns[0])
@@ -456,12 +469,12 @@ class _Walk:
         if capture.exact and capture.tsval[0] >= 0:
             phase = base + int(np.max(capture.tsval * capture.clock_ns - capture.sent_ns))
         return Events(
-            table=self._table(base),
+            table=self._table(base) if self.most_rows > _FEWEST_ROWS else self._table(base).clear(),
             sent_s=sent_s,
             payload_bytes=capture.payload,
             first_window=max(1, before) if before >= 10 or not (ended_early or not capture.exact) else 10,
             handshake_s=rtt_ns / 1e9,
-            least_rtt_s=(min(rtts, default=0) if capture.exact else self.connection.position.rtt_ns) / 1e9,
+            least_rtt_s=(least_ns if capture.exact else self.connection.position.rtt_ns) / 1e9,
             start_s=_FIRST_NS / 1e9,
             offset_s=-base / 1e9,
             phase_ns=phase % MS_NS,
@@ -507,7 +520,8 @@ class _Walk:
         return Within(low_s, high_s, ~found.is_lost[first_place], captured)
 
     def _seen(self, base: int) -> Seen:
-        at, delivered, trigger, stamp, in_order = np.array(self.deliveries or [(0, 0, 0, -1, False)], dtype=np.int64).T
+        found = np.frombuffer(self.deliveries, dtype=np.int64) if self.deliveries else np.array([0, 0, 0, -1, 0])
+        at, delivered, trigger, stamp, in_order = found.reshape(-1, 5).T
         lost = np.array([segment.count > 1 for segment in self.segments[: self.next]], dtype=bool)
         for first, past in self.repeated:
             lost[first:past] = False
@@ -521,7 +535,9 @@ class _Walk:
         # The delay of a packet that others overtook is no wait.
         rtt = np.where((stamp >= 0) & ~np.isin(trigger, late), (at - stamp) / 1e9, np.nan)
         # Retransmissions that were lost before the capture were added late.
-        left_at, left, number = np.array(sorted(self.left), dtype=np.int64).T
+        left_at, left, number = np.frombuffer(self.left, dtype=np.int64).reshape(-1, 3).T
+        order = np.lexsort((number, left, left_at))
+        left_at, left, number = left_at[order], left[order], number[order]
         last = np.array([segment.count for segment in self.segments], dtype=np.int64)[left]
         shows_order = self.capture.exact or self.capture.late is not None
         return Seen(

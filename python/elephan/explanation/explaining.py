@@ -87,9 +87,11 @@ class Explanation:
             )
         if beginning is not self.connection:
             found.append(
-                f"the path and the algorithm are found from the first {beginning.segments.height} of "
+                f"the algorithm is found from the first {beginning.segments.height} of "
                 f"{self.connection.segments.height} packets with data"
             )
+        if self.connection.fitted is not self.connection:
+            found.append(f"the path is found from the first {self.connection.fitted.segments.height} of them")
         return tuple(found)
 
     @cached_property
@@ -104,6 +106,20 @@ class Explanation:
         return events_of(self.connection.beginning)
 
     @cached_property
+    def path_events(self) -> Events:
+        """Events that show the path, of more segments than a replay takes.
+
+        Raises:
+            ScenarioError: the capture does not show when segments left, or has no acknowledgments.
+        """
+        from elephan.explanation.events import events_of
+
+        fitted = self.connection.fitted
+        if fitted.segments.height == self.connection.beginning.segments.height:
+            return self.events
+        return events_of(fitted, replayed=False)
+
+    @cached_property
     def path(self) -> PathFit:
         """The path, as a mechanism.
 
@@ -112,7 +128,7 @@ class Explanation:
         """
         from elephan.explanation.path import fit_path
 
-        return _without_application(fit_path(self.events), self.limits, self.goodput_bps)
+        return _without_application(fit_path(self.path_events), self.limits, self.goodput_bps)
 
     @cached_property
     def simulated_path(self) -> PathFit:
