@@ -25,8 +25,8 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
             path = {
                 name: flow.pop(name)
                 for name in (
-                    "loss", "queue", "queue_burst", "queue_parameters", "buffer", "rate_steps", "reorder", "rate",
-                    "rtt", "duration",
+                    "loss", "queue", "queue_burst", "queue_parameters", "buffer", "rate_steps", "reorder", "jitter",
+                    "rate", "rtt", "duration",
                 )
                 if name in flow
             }  # fmt: skip

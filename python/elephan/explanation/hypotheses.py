@@ -97,8 +97,10 @@ class Hypotheses:
         traffic = self._traffic(number, queue)
         rate_bps = self._rate(queue, traffic)
         packets = max(1.0, self._packets(queue, rate_bps, rtt_s))
-        buffer_bytes, reordered = packets * of.wire_bits / 8, of.best.reordered
-        return PathDraw(rate_bps, rtt_s, buffer_bytes, self._loss(queue), queue, traffic, reordered=reordered)
+        return replace(
+            of.best, rate_bps=rate_bps, rtt_s=rtt_s, buffer_bytes=packets * of.wire_bits / 8, loss=self._loss(queue),
+            queue=queue, traffic=traffic,
+        )  # fmt: skip
 
     def _rate(self, discipline: str, traffic: OtherTraffic | None) -> float:
         of, policed = self.of, discipline == "policer"

@@ -18,6 +18,7 @@ import numpy as np
 from elephan.explanation.base_rtt import BaseRtt, base_rtt, base_rtt_of_fast_link
 from elephan.explanation.estimates import PARTS, estimated, of_parts, scaled
 from elephan.explanation.hypotheses import Hypotheses, Measured
+from elephan.explanation.jitter import Jitter, SteadyRate, jitter_of, steady_rate, without_jitter
 from elephan.explanation.modes import BIN, highest_mode
 from elephan.explanation.others import Others, other_traffic
 from elephan.explanation.queueing import Queue, find_queue
@@ -44,16 +45,22 @@ _SHARED = 0.03
 
 def fit_path(events: Events) -> PathFit:
     """The path that a capture shows. If its rate has steps, the rest of it is that of the longest time at one rate."""
-    levels = levels_of(events.seen, 8.0 * events.wire_bytes)
+    captured, wire_bits = events, 8.0 * events.wire_bytes
+    steady = steady_rate(events.seen, wire_bits, 0.0 if events.exact else events.clock_ns / 1e9)
+    if steady is not None:
+        seen, _ = without_jitter(events.seen, wire_bits / steady.rate_bps, steady.acks)
+        least_s = float(np.nanmin(seen.rtt_s)) if events.exact else events.least_rtt_s
+        events = replace(events, seen=seen, least_rtt_s=least_s)
+    levels = levels_of(events.seen, wire_bits)
     if not levels:
-        return _Fit(events).fit()
+        return _Fit(events, captured, steady).fit()
     start_s, end_s = float(events.seen.left_s[0]), float(events.seen.acked_s[-1])
 
     def length_s(level: Level) -> float:
         return min(level.to_s, end_s) - max(level.from_s, start_s)
 
     longest = max(levels, key=length_s)
-    fit = _Fit(_during(events, longest)).fit()
+    fit = _Fit(_during(events, longest), _during(captured, longest), steady).fit()
     if fit.best.queue == "policer":
         # Its tokens have a rate of their own.
         return fit
@@ -94,15 +101,19 @@ def _during(events: Events, level: Level) -> Events:
 
 
 class _Fit:
-    def __init__(self, events: Events) -> None:
-        self.events, self.seen = events, events.seen
+    """The fit of a path with one rate: events without jitter as far as it shows, and as they were captured."""
+
+    def __init__(self, events: Events, captured: Events, steady: SteadyRate | None) -> None:
+        self.events, self.seen, self.captured = events, events.seen, captured.seen
         self.wire_bits = 8.0 * events.wire_bytes
+        self.steady = steady
         self.waits: Waits | None = None
 
     def fit(self) -> PathFit:
         """The fit, with the reasons of what is missing."""
         rate, why_rate = self._rate()
-        base = self._base(rate)
+        jitter = self._jitter(rate)
+        base = self._base(rate, jitter)
         missing = "needs the rate of the bottleneck and the base RTT"
         queue, others = Queue(None, missing, loss_reason=missing), Others(None, missing)
         if rate is not None and base.interval is not None:
@@ -113,7 +124,8 @@ class _Fit:
                 self.waits = self._waits(rate.value, base)
             base_s = base.interval.value if base.interval else 0.0
             queue = find_queue(
-                self.events, self.waits, rate_bps=rate.value, base_s=base_s, mean_bps=self._mean_rate()
+                self.events, self.waits, rate_bps=rate.value, base_s=base_s, mean_bps=self._mean_rate(),
+                jitter_s=jitter.late.value if jitter.late else 0.0,
             )  # fmt: skip
             if queue.rate is not None:
                 if rate.value < 1.5 * queue.rate.value:
@@ -135,6 +147,7 @@ class _Fit:
             estimated("loss", "random loss", "1", queue.loss, queue.loss_reason),
             estimated("cross", "share of other traffic", "1", others.share, others.reason),
             estimated("reordering", "reordered packets", "1", reordering.share, reordering.reason),
+            estimated("jitter", "jitter (95th percentile)", "s", jitter.late, jitter.reason),
         )
         if reordering.delay is not None:
             reason = "how late they came behind the first packet that overtook them"
@@ -142,6 +155,9 @@ class _Fit:
         best, assumptions = self._best(rate, base.interval, queue, others)
         if reordering.share is not None and reordering.delay is not None:
             best = replace(best, reordered=(reordering.share.value, reordering.delay.value))
+        if jitter.uniform_s > 0:
+            best = replace(best, jitter_s=jitter.uniform_s)
+            assumptions.append("jitter is uniform and on the way to B")
         measured = Measured(
             best, rate, base.interval, queue, others, self.wire_bits,
             self._longest_s() * best.rate_bps / self.wire_bits, self._mean_rate(),
@@ -171,12 +187,26 @@ class _Fit:
             if near[part].sum() >= _LEAST_NEAR
         ]
         share = float(delivered[usable][near].sum() / max(1, delivered.sum()))
+        if self.steady is not None:
+            reason = f"jitter hides it from fewer than {self.steady.acks} ACKs in a row"
+            return of_parts(parts, mode, max(_RATE_FLOOR, self.steady.spread)), reason
         return of_parts(parts, mode, _RATE_FLOOR), f"{share:.0%} of the segments were delivered at this rate"
 
-    def _base(self, rate: Interval | None) -> BaseRtt:
+    def _jitter(self, rate: Interval | None) -> Jitter:
+        if rate is None:
+            return Jitter(None, "needs the rate of the bottleneck")
+        acks = () if self.steady is None else (self.steady.acks,)
+        return jitter_of(self.captured, self.wire_bits / rate.value, *acks)
+
+    def _base(self, rate: Interval | None, jitter: Jitter) -> BaseRtt:
         if rate is None:
             return BaseRtt(None, "needs the rate of the bottleneck")
-        return base_rtt(self.events, rate.value, shared=False)
+        base = base_rtt(self.events, rate.value, shared=False)
+        if base.interval is None or self.steady is None or jitter.late is None:
+            return base
+        # Each packet was late, maybe, so the least round trip has some of it.
+        found, late_s = base.interval, jitter.late.value
+        return replace(base, interval=Interval(found.value, max(0.0, found.low - late_s), found.high))
 
     # Queue and other traffic
 

@@ -87,7 +87,9 @@ class Queue:
     full: float = 0.0
 
 
-def find_queue(events: Events, waits: Waits, *, rate_bps: float, base_s: float, mean_bps: float) -> Queue:
+def find_queue(
+    events: Events, waits: Waits, *, rate_bps: float, base_s: float, mean_bps: float, jitter_s: float
+) -> Queue:
     """The queue of a capture.
 
     Args:
@@ -95,17 +97,22 @@ def find_queue(events: Events, waits: Waits, *, rate_bps: float, base_s: float, 
         waits: the waits at the bottleneck.
         rate_bps, base_s: its rate, and the base RTT.
         mean_bps: mean rate of the flow.
+        jitter_s: time by which packets are late.
     """
-    return _Finder(events, waits, rate_bps, base_s, mean_bps).queue()
+    return _Finder(events, waits, rate_bps, base_s, mean_bps, jitter_s).queue()
 
 
 class _Finder:
-    def __init__(self, events: Events, waits: Waits, rate_bps: float, base_s: float, mean_bps: float) -> None:
+    def __init__(
+        self, events: Events, waits: Waits, rate_bps: float, base_s: float, mean_bps: float, jitter_s: float
+    ) -> None:
         self.events, self.waits = events, waits
         self.rate_bps, self.base_s, self.mean_bps = rate_bps, base_s, mean_bps
         self.wire_bits = 8.0 * events.wire_bytes
         self.packet_s = self.wire_bits / rate_bps
-        self.error_s = _CLOCK_S if events.exact else _CLOCK_ELSEWHERE_S
+        self.jitter_s = jitter_s
+        self.error_s = (_CLOCK_S if events.exact else _CLOCK_ELSEWHERE_S) + jitter_s
+        self.unseen_s = jitter_s if events.exact else self.error_s
         self.sent, self.drops = len(waits.lost), int(waits.lost.sum())
 
     def queue(self) -> Queue:
@@ -154,7 +161,7 @@ class _Finder:
 
     def _full(self) -> tuple[FullQueue, OtherPackets]:
         """The limit that explains the drops best, and other traffic near it."""
-        least_s = _LEAST_SLACK * self.packet_s + (0 if self.events.exact else self.error_s / 2)
+        least_s = _LEAST_SLACK * self.packet_s + self.unseen_s / 2
         full = full_queue(self.waits, _SLACK, least_s)
         others = other_packets(self.waits, self.packet_s, full.limit_s)
         if others.more < 1 + _SLACK:
@@ -166,7 +173,7 @@ class _Finder:
         """A full queue, in full packets: it may hold more packets if others are smaller."""
         limit, low, high = (wait / self.packet_s for wait in (full.limit_s, full.low_s, full.high_s))
         more = others.more
-        wide = _LEAST_SLACK + 0.01 * limit + (0.0 if self.events.exact else self.error_s / 2 / self.packet_s)
+        wide = _LEAST_SLACK + 0.01 * limit + self.unseen_s / 2 / self.packet_s
         reason = f"{1 - min(1.0, full.cost):.0%} of the drops are above one wait, and no other packet waits longer"
         of_buffer = "wait from which on packets are dropped"
         if more > 1.01:

@@ -196,6 +196,8 @@ def _restated(fit: PathFit, paths: Sequence[PathDraw], algorithm: str) -> PathFi
         assumed.append(f"{STANDS_FOR[best.traffic.kind]}, with a share of {best.traffic.share:.0%}")
     if best.loss > 0:
         assumed.append(f"{best.loss:.2g} of the packets are lost at random")
+    if best.jitter_s > 0:
+        assumed.append("jitter is uniform and on the way to B")
     assumed.append(f"of the paths that the capture allows, those count on which {algorithm} does the same")
     return replace(
         fit, quantities=quantities, queue=queue, queue_reason=reason, best=best, draws=tuple(paths),

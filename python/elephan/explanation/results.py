@@ -183,6 +183,7 @@ class PathDraw:
         traffic: other traffic; ``None`` if there is none.
         levels: the rates if there are several.
         reordered: share of the packets that are delayed so that others overtake them, and their delay, s.
+        jitter_s: upper end of the uniform distribution of delays by which packets are late, in order, s; 0 for none.
     """
 
     rate_bps: float
@@ -193,6 +194,7 @@ class PathDraw:
     traffic: OtherTraffic | None = None
     levels: tuple[RateLevel, ...] = ()
     reordered: tuple[float, float] | None = None
+    jitter_s: float = 0.0
 
     @property
     def structure(self) -> tuple[str, str]:
@@ -219,6 +221,8 @@ class PathDraw:
         if self.reordered is not None:
             share, delay_s = self.reordered
             options["reorder"] = {"share": round(share, 6), "delay": f"{delay_s * 1e6:.0f} us"}
+        if self.jitter_s > 0:
+            options["jitter"] = {"uniform": f"{self.jitter_s * 1e9:.0f} ns"}
         if queue == "policer":
             # The link behind a policer is faster than its tokens, and its queue never fills.
             options |= {"rate": f"{_LINK_BEHIND * self.rate_bps:.0f} bit/s", "buffer": "1000 packets"}
@@ -237,7 +241,7 @@ class PathDraw:
 
     def variant(self, queue: str | None = None) -> dict[str, Any]:
         """Fields of a scenario that differ from those of another path of this structure, as in ``Scenario.replace``."""
-        constant = ("queue", "reorder", *(("rate", "rate_steps") if self.levels else ()))
+        constant = ("queue", "reorder", "jitter", *(("rate", "rate_steps") if self.levels else ()))
         fields = {f"dumbbell.{name}": value for name, value in self.options(queue).items() if name not in constant}
         traffic = self.traffic
         if traffic is None:
