@@ -14,7 +14,7 @@ No document has the thresholds below. They were chosen on captures of Linux in v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,8 @@ _SHORT, _SHORT_SHARE = 3.0, 0.15
 _HALF = 0.5
 _SHARED = 0.02
 """Share of other traffic in the queue that counts."""
+_FIRST_ROUNDS, _MOSTLY_BELOW = 3.0, 0.8
+"""Round trips with a full queue in which slow start overflows it, and least share of later drops that are below."""
 _CLUSTERED, _SINGLE = 0.45, 0.25
 """Least share of drops next to another at a policer, and the largest one of random losses."""
 _DEPENDS = 0.05
@@ -137,7 +139,7 @@ class _Finder:
         if codel >= (_CODEL_OF_FULL if is_full else _CODEL):
             return self._active("codel", "CoDel", f"{codel:.0%} of the drops are at the times of CoDel's control law")
         if is_full:
-            return self._droptail(full, others)
+            return self._managed(full, others) or self._droptail(full, others)
         if is_policer:
             return self._policer(policed)
         clustered = self._clustered()
@@ -188,6 +190,24 @@ class _Finder:
         return Queue(
             "droptail", reason, None if is_wide else buffer, of_buffer, loss=early,
             loss_reason=f"losses below {'half of ' if shared else ''}that wait", assumed=buffer, full=full.full,
+        )  # fmt: skip
+
+    def _managed(self, full: FullQueue, others: OtherPackets) -> Queue | None:
+        """CoDel or PIE whose buffer slow start filled once, if later drops are below that wait and are theirs."""
+        waits = self.waits
+        first_s = float(waits.at_s[waits.lost].min())
+        later = waits.at_s > first_s + _FIRST_ROUNDS * (self.base_s + full.limit_s)
+        after = waits.taken(later)
+        known = after.dropped_s
+        below = full.limit_s - max(_SLACK * full.limit_s, _LEAST_SLACK * self.packet_s + self.unseen_s / 2)
+        if after.lost.sum() < LEAST_DROPS or not len(known) or np.mean(known < below) < _MOSTLY_BELOW:
+            return None
+        found = _Finder(self.events, after, self.rate_bps, self.base_s, self.mean_bps, self.jitter_s).queue()
+        if found.name not in ("codel", "pie"):
+            return None
+        return replace(
+            self._droptail(full, others), name=found.name, reason=f"{found.reason}, but for those of slow start",
+            loss=None, loss_reason=found.loss_reason,
         )  # fmt: skip
 
     def _active(self, name: str, title: str, reason: str) -> Queue:

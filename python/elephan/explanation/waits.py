@@ -8,7 +8,7 @@ sent some too, and the queue of the packet behind is what was left of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,6 +72,10 @@ class Waits:
         known = np.where(np.isfinite(self.high_s), self.high_s, self.low_s)[self.lost]
         found: Floats = np.maximum(known[np.isfinite(known)], 0.0)
         return found
+
+    def taken(self, which: Flags) -> Waits:
+        """Some of the transmissions."""
+        return Waits(*(getattr(self, column.name)[which] for column in fields(self)))
 
 
 def waits_of(seen: Seen, empty_s: float, packet_s: float, before_s: float) -> Waits:
@@ -164,14 +168,15 @@ def full_queue(waits: Waits, slack: float, least_s: float) -> FullQueue:
     margin = np.maximum(slack * tried, least_s)
     above = len(accepted) - np.searchsorted(accepted, tried + margin, side="right")
     early = np.searchsorted(dropped, tried - margin, side="left")
-    wrong = above + early
+    # Packets behind a loss count too: their acknowledgments are late by a little, so their waits were shorter at most.
+    # An overflow of slow start shows hardly any others.
+    late = np.sort(waits.wait_s[np.isfinite(waits.wait_s) & ~waits.exact])
+    passed = len(late) - np.searchsorted(late, tried + margin + _LATE_S + least_s, side="right")
+    wrong = above + early + passed
     least = int(wrong.min())
     best = tried[wrong == least]
     near = tried[wrong <= least + _SPREAD * len(dropped)]
     limit = float((best[0] + best[-1]) / 2)
-    # Packets behind a loss count too: their acknowledgments are late by a little, so their waits were shorter at most.
-    late = waits.wait_s[np.isfinite(waits.wait_s) & ~waits.exact]
-    passed = int((late > limit + max(slack * limit, least_s) + _LATE_S + least_s).sum())
     # The waits of about half of the accepted packets are known if a receiver acknowledges every second one.
     unseen = float((~waits.lost).sum()) / max(1, len(accepted))
     below = round(unseen * int(np.searchsorted(accepted, limit))) + int(np.searchsorted(dropped, limit))
@@ -179,7 +184,7 @@ def full_queue(waits: Waits, slack: float, least_s: float) -> FullQueue:
     deep_drops = int(np.searchsorted(dropped, limit / 2))
     low = round(unseen * int(np.searchsorted(accepted, limit / 2))) + deep_drops
     full = float(np.mean(accepted >= limit - 2 * least_s)) if len(accepted) else 0.0
-    cost = (least + passed) / max(1, len(dropped))
+    cost = least / max(1, len(dropped))
     return FullQueue(limit, float(near[0]), float(near[-1]), cost, early_drops, below, deep_drops, low, full)
 
 
