@@ -45,7 +45,7 @@ def test_a_path_without_jitter_has_none(make: Make) -> None:
 
 def test_other_traffic_is_no_jitter(tmp_path: Path) -> None:
     datagrams: dict[str, Any] = {"rate": "3 Mbit/s", "size": "1000 B", "arrivals": "poisson"}
-    flows = [{"algorithm": "cubic:linux"}, {"algorithm": "datagrams", "datagrams": datagrams}]
+    flows: list[dict[str, Any]] = [{"algorithm": "cubic:linux"}, {"algorithm": "datagrams", "datagrams": datagrams}]
     scenario = elephan.Scenario.dumbbell(
         flows, rate="10 Mbit/s", rtt="40 ms", buffer="1 BDP", duration="12 s", stack="linux"
     )
