@@ -85,9 +85,8 @@ class Setup:
         return _sweep(self, ORIGINAL.get(protocol, protocol), p, flows)
 
     def short(self, protocol: str) -> Scenario:
-        """A long flow and a hundred short Reno flows (figure 8)."""
-        name = ORIGINAL.get(protocol, protocol)
-        return _users(self, name) if self.short_users else _short(self, name)
+        """A long flow and a hundred short Reno flows, or the transfers of a hundred users (figure 8)."""
+        return _short(self, ORIGINAL.get(protocol, protocol))
 
     @staticmethod
     def name(protocol: str) -> str:
@@ -181,35 +180,28 @@ def _sweep(setup: Setup, protocol: str, p: float, flows: int) -> Scenario:
 
 @lru_cache(maxsize=64)
 def _short(setup: Setup, protocol: str) -> Scenario:
-    sizes = short_sizes() if setup.short_size == "pareto" else [int(setup.short_size)] * SHORT_FLOWS
-    shorts = [
-        {"name": f"short-{number}", "algorithm": "reno", "size": f"{size} B", "start": f"{SHORT_FROM_S} s"}
-        for number, size in enumerate(sizes, start=1)
-    ]
+    shorts: list[dict[str, Any]] = []
+    beside: dict[str, Any] = {}
+    who, spread_s = "short flows", float(SHORT_SPAN_S)
+    if setup.short_users:
+        users = {"name": "short", "algorithm": "reno", "users": SHORT_FLOWS, "think": "1 s"}
+        sizes = {"distribution": "pareto", "mean": f"{setup.short_users} B", "shape": SHORT_SHAPE}
+        beside, who, spread_s = {"traffic": [users | {"sizes": sizes}]}, "users", 0.1
+    else:
+        each = short_sizes() if setup.short_size == "pareto" else [int(setup.short_size)] * SHORT_FLOWS
+        shorts = [
+            {"name": f"short-{number}", "algorithm": "reno", "size": f"{size} B", "start": f"{SHORT_FROM_S} s"}
+            for number, size in enumerate(each, start=1)
+        ]
     # The long flow has the same name in all runs, so that all have the same random starts.
     return Scenario.dumbbell(
         [setup.flow(protocol) | {"name": "long"}, *shorts],
-        title=f"{TITLES[protocol]} and {SHORT_FLOWS} short flows",
+        title=f"{TITLES[protocol]} and {SHORT_FLOWS} {who}",
         duration=f"{SHORT_RUN_S} s",
         measure={"from": f"{SHORT_FROM_S} s"},
-        start_jitter=f"{SHORT_SPAN_S} s",
+        start_jitter=f"{spread_s:g} s",
         sample_period="1 s",
-        **setup.path(),
-    )
-
-
-@lru_cache(maxsize=64)
-def _users(setup: Setup, protocol: str) -> Scenario:
-    users = {"name": "short", "algorithm": "reno", "users": SHORT_FLOWS, "think": "1 s"}
-    sizes = {"distribution": "pareto", "mean": f"{setup.short_users} B", "shape": SHORT_SHAPE}
-    return Scenario.dumbbell(
-        [setup.flow(protocol) | {"name": "long"}],
-        title=f"{TITLES[protocol]} and {SHORT_FLOWS} users",
-        duration=f"{SHORT_RUN_S} s",
-        measure={"from": f"{SHORT_FROM_S} s"},
-        traffic=[users | {"sizes": sizes}],
-        start_jitter="100 ms",
-        sample_period="1 s",
+        **beside,
         **setup.path(),
     )
 
