@@ -277,9 +277,7 @@ def test_a_difference_that_the_twin_has_too_is_told_from_the_hosts(paper: Paper)
         {name: Judgment(by_name[name], each[i], "") for name, each in verdicts.items()}  # type: ignore[arg-type]
         for i in range(3)
     ]
-    column = results.KernelColumn(
-        results.KernelPlan((), (), {}, evaluation_in_kernel.CARRIERS["kernel"], paper, ""), []
-    )
+    column = results.KernelColumn(kernel_runs.KernelRuns((), (), {}, evaluation_in_kernel.CARRIERS["kernel"]), [])
     column.judgments = {one.claim.id: one for one in judged[2].values()}
     column.twins = {one.claim.id: one for name, one in judged[1].items() if name != "marked"}
     simulated = list(judged[0].values())

@@ -44,11 +44,6 @@ class Observations:
         found = [o for seeds in self._found.values() for o in seeds.values()]
         return [o.run for o in sorted(found, key=lambda o: o.seed)]
 
-    @property
-    def observations(self) -> list[Observation]:
-        """All observations."""
-        return [o for seeds in self._found.values() for o in seeds.values()]
-
     def seeds(self, algorithm: str) -> list[int]:
         """Seeds with which an algorithm has run alone."""
         return sorted(self.of(algorithm, ALONE))

@@ -108,7 +108,7 @@ def carried(
             else:
                 run = store.find(run_id(found.scenario.hash, carrier.backend, scenario.seed), engine=engine)
                 pieces[scenario.hash] = Piece(
-                    (experiment.id,), experiment.title, label, scenario, found, not only or bool(matching),
+                    (experiment.id,), label, scenario, found, not only or bool(matching),
                     run is not None, again and run is not None and bool(carrier.failed_checks(run)),
                     takes_s(found.scenario, "kernel" if carrier.alone else carrier.backend),
                 )  # fmt: skip

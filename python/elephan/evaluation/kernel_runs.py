@@ -43,7 +43,6 @@ class Piece:
 
     Attributes:
         experiments: ids of the experiments that contain the run.
-        title: title of the first of these experiments.
         label: label of the run in that experiment.
         scenario: the experiment's scenario.
         twin: the scenario that is run.
@@ -54,7 +53,6 @@ class Piece:
     """
 
     experiments: tuple[str, ...]
-    title: str
     label: str
     scenario: Scenario
     twin: Twin

@@ -13,11 +13,12 @@ from elephan.scenario.errors import ScenarioError
 from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
+    from elephan.evaluation.kernel_runs import KernelRuns
     from elephan.evaluation.planning import Running
     from elephan.papers.judging import Judgment
     from elephan.papers.overview import Scoreboard
     from elephan.papers.paper import Paper
-    from elephan.papers.results import KernelColumn, KernelPlan, PaperResult
+    from elephan.papers.results import KernelColumn, PaperResult
     from elephan.runs import Run
 
 
@@ -86,7 +87,7 @@ def reproduce(
     return reproduction.reproduce(get(paper_id, quick), wanted, out=out, **running)
 
 
-def plan_in_kernel(paper_id: str, figure: str | None = None, quick: bool = False, **options: Any) -> KernelPlan:
+def plan_in_kernel(paper_id: str, figure: str | None = None, quick: bool = False, **options: Any) -> KernelRuns:
     """Plan and estimated duration of a paper's runs on a real Linux kernel; ``options`` are those of
     :func:`elephan.papers.in_kernel.plan`.
 
@@ -99,7 +100,7 @@ def plan_in_kernel(paper_id: str, figure: str | None = None, quick: bool = False
 
 
 def add_kernel(
-    result: PaperResult, planned: KernelPlan, *, until_s: float | None = None, **running: Unpack[Running]
+    result: PaperResult, planned: KernelRuns, *, until_s: float | None = None, **running: Unpack[Running]
 ) -> KernelColumn:
     """Make the planned runs in the kernel, and add them to a reproduced paper and its report.
 

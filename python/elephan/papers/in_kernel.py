@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from elephan.evaluation.in_kernel import CARRIERS, carried, outcomes, require, simulated
-from elephan.evaluation.kernel_runs import StandIns
+from elephan.evaluation.kernel_runs import KernelRuns, StandIns
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.paper import Paper
 from elephan.papers.reproduction import select
-from elephan.papers.results import KernelColumn, KernelPlan, PaperResult
+from elephan.papers.results import KernelColumn, PaperResult
 from elephan.runs import Store
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def plan(
     again: bool = False,
     store: Store | None = None,
     on: str = "kernel",
-) -> KernelPlan:
+) -> KernelRuns:
     """Find the runs of a paper that the kernel supports, without running them.
 
     Args:
@@ -52,15 +52,14 @@ def plan(
     """
     carrier = CARRIERS[on]
     require(carrier, paper.id)
-    experiments, selection = select(paper, figure)
+    experiments, _ = select(paper, figure)
     where = Store() if store is None else store
-    found = carried(experiments.values(), only, where, carrier, path=paper.id, again=again)
-    return KernelPlan(found.pieces, found.left_out, found.refused, carrier, paper, selection)
+    return carried(experiments.values(), only, where, carrier, path=paper.id, again=again)
 
 
 def add(
     result: PaperResult,
-    planned: KernelPlan,
+    planned: KernelRuns,
     *,
     jobs: int | None = None,
     store: Store | None = None,

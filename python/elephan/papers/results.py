@@ -89,19 +89,6 @@ class Answer:
         return {"question": self.beyond.question, "answer": list(self.sentences), "runs": len(self.runs)}
 
 
-@dataclass(frozen=True)
-class KernelPlan(KernelRuns):
-    """Kernel runs of a paper, or of a selection of its experiments.
-
-    Attributes:
-        paper: the paper.
-        selection: the selection in words; empty for the whole paper.
-    """
-
-    paper: Paper
-    selection: str
-
-
 @dataclass
 class KernelColumn:
     """The column of a paper's report.
@@ -115,7 +102,7 @@ class KernelColumn:
         failed: number of failed runs.
     """
 
-    plan: KernelPlan
+    plan: KernelRuns
     outcomes: list[Outcome]
     judgments: dict[str, Judgment] = field(default_factory=dict)
     twins: dict[str, Judgment] = field(default_factory=dict)
