@@ -60,7 +60,8 @@ def command(cells: Sequence[str], sample: int | None, seed: int, folder: str, jo
             for one in sorted(found, key=lambda one: one.equal)[:_SHOWN]
         ]
         common.print_table(f"Made again: {equal} of {len(found)} equal", ["run", "id", "tables"], rows)
-        if len(found) > len(rows):
-            common.say(f"and {len(found) - len(rows)} more, which are equal")
+        if (rest := len(found) - len(rows)) > 0:
+            differing = max(0, len(found) - equal - len(rows))
+            common.say(f"and {rest} more, of which {differing} differ" if differing else f"and {rest} more, all equal")
     if equal < len(found):
         raise click.exceptions.Exit(1)
