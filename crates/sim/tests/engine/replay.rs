@@ -143,7 +143,7 @@ fn a_sender_follows_its_own_capture_at_the_receiver() {
         for (follower, least) in [(algorithm, 0.97), ("westwood:linux", 0.0)] {
             let Followed { allowed, .. } = follow(&there, controller(follower));
             let within = |(allowed, seen): (&Time, &Bounds)| {
-                allowed.0 + MS / 2 >= seen.low.0 && allowed.0.saturating_sub(MS / 2) <= seen.high.0
+                allowed.0.saturating_add(MS / 2) >= seen.low.0 && allowed.0.saturating_sub(MS / 2) <= seen.high.0
             };
             let alike = allowed.iter().zip(&departures.seen).filter(|&pair| within(pair)).count();
             let share = alike as f64 / f64::from(there.segments);
