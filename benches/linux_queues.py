@@ -17,7 +17,7 @@ PATHS = (("10 Mbit/s", 10.0, "40 ms"), ("100 Mbit/s", 100.0, "20 ms"))
 # Parameters of the engine's disciplines in each comparison: the defaults, and Linux's rules.
 KINDS: dict[str, tuple[dict[str, bool], ...]] = {
     "codel": ({}, {"newton": True}),
-    "fq_codel": ({}, {"newton": True, "whole_backlog": True}),
+    "fq_codel": ({}, {"newton": True, "whole_backlog": True, "count_bound_drops": True}),
     "pie": ({},),
     "red": ({},),
 }

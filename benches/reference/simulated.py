@@ -36,7 +36,7 @@ def link(name: str, way: Way) -> dict[str, Any]:
         made["queue"] = way.queue
         made["queue_parameters"] = {"newton": True, "target": f"{target_ms:.6f} ms"}
         if way.queue == "fq_codel":
-            made["queue_parameters"]["whole_backlog"] = True
+            made["queue_parameters"] |= {"whole_backlog": True, "count_bound_drops": True}
     if way.loss:
         made["loss"] = way.loss
     if way.late:

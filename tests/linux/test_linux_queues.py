@@ -271,7 +271,8 @@ def test_red_drops_and_marks_as_much_in_the_kernel_as_in_the_engine(seeds: tuple
 
 @needs_kernel
 @pytest.mark.parametrize(
-    ("kind", "rules"), [("fq_codel", ["newton", "whole_backlog"]), pytest.param("codel", ["newton"], marks=large)]
+    ("kind", "rules"),
+    [("fq_codel", ["newton", "whole_backlog", "count_bound_drops"]), pytest.param("codel", ["newton"], marks=large)],
 )
 def test_with_linuxs_rules_codel_drops_as_many_packets_as_in_the_kernel(kind: str, rules: list[str]) -> None:
     flows = {"algorithm": "cubic:linux", "count": 4}

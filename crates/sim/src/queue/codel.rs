@@ -91,6 +91,11 @@ impl Controller {
         self.largest = self.largest.max(bytes);
     }
 
+    /// Counts packets that were dropped for another reason as drops of this controller.
+    pub(super) fn count_others(&mut self, packets: u32) {
+        self.count = self.count.wrapping_add(packets);
+    }
+
     fn control_law(&self, from: Time) -> Time {
         if self.newton {
             return from.later(self.inverse_root.of(self.p.interval));
@@ -163,7 +168,8 @@ impl Controller {
         };
         // The drop rate of a recent dropping state is a good first rate for this dropping state.
         let delta = self.count.saturating_sub(self.last_count);
-        let recent = now.since(self.drop_next) < Time(self.p.interval.0.saturating_mul(16));
+        let has_dropped = self.drop_next > Time::ZERO;
+        let recent = has_dropped && now.since(self.drop_next) < Time(self.p.interval.0.saturating_mul(16));
         (self.count, self.inverse_root) =
             if delta > 1 && recent { (delta, self.inverse_root.step(delta)) } else { (1, InverseRoot::ONE) };
         self.drop_next = self.control_law(now);

@@ -21,6 +21,8 @@ elephan_cc::params! {
         queues: u32 = int(1024.0, 1.0, 65_536.0, Unit::None), "RFC 8290 section 5.2.5";
         /// Bytes that a queue may send in a turn.
         quantum: u32 = int(1514.0, 1.0, 1e6, Unit::Bytes), "RFC 8290 section 5.2.4";
+        /// Largest number of packets that are dropped at once when the bound is exceeded.
+        drop_batch: u32 = int(64.0, 1.0, 65_536.0, Unit::Packets), "RFC 8290 section 4.1";
     }
 }
 
@@ -29,6 +31,8 @@ elephan_cc::params! {
     pub struct FqCodelRules {
         /// Drop and mark packets of a queue that is shorter than a packet too, while the link's queues together are longer.
         whole_backlog: bool = flag(false), "Linux 6.12, net/sched/sch_fq_codel.c";
+        /// Add the packets dropped at the bound to the number from which CoDel derives the time of its next drop.
+        count_bound_drops: bool = flag(false), "Linux 6.12, net/sched/sch_fq_codel.c";
     }
 }
 
@@ -71,7 +75,8 @@ pub struct FqCodel {
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     quantum: i64,
-    whole_backlog: bool,
+    drop_batch: usize,
+    rules: FqCodelRules,
     limit: Backlog,
     backlog: Backlog,
 }
@@ -85,7 +90,8 @@ impl FqCodel {
             new: VecDeque::new(),
             old: VecDeque::new(),
             quantum: i64::from(own.quantum),
-            whole_backlog: own_rules.whole_backlog,
+            drop_batch: own.drop_batch as usize,
+            rules: own_rules,
             limit,
             backlog: Backlog::default(),
         }
@@ -96,6 +102,8 @@ impl FqCodel {
         self.backlog.bytes -= packet.bytes();
     }
 
+    /// Drops packets at the head of the longest queue until half of its bytes are left or a batch is complete. One packet
+    /// would make room too, but a search for the longest queue for each packet of an overload takes a router's time.
     fn drop_from_longest(&mut self, dropped: &mut Vec<Packet>) {
         // The first of the longest queues, so that ties depend only on the hash.
         let mut longest = 0;
@@ -104,9 +112,15 @@ impl FqCodel {
                 longest = at;
             }
         }
-        if let Some(packet) = self.buckets[longest].held.take() {
+        let (before, bytes) = (dropped.len(), self.buckets[longest].held.bytes());
+        let most = bytes - (bytes / 2).max(1);
+        while self.buckets[longest].held.bytes() > most && dropped.len() - before < self.drop_batch {
+            let Some(packet) = self.buckets[longest].held.take() else { break };
             self.forget(&packet);
             dropped.push(packet);
+        }
+        if self.rules.count_bound_drops {
+            self.buckets[longest].controller.count_others((dropped.len() - before) as u32);
         }
     }
 }
@@ -116,7 +130,7 @@ impl AtDeparture for FqCodel {
         additions: &[CodelRules::TABLE, FqCodelRules::TABLE],
         ..Entry::new(
             "fq_codel",
-            "Flow queues with controlled delay; at the bound the longest queue drops its head",
+            "Flow queues with controlled delay; at the bound the longest queue drops half, from its head",
             "RFC 8290",
             &[CodelParameters::TABLE, FqCodelParameters::TABLE],
         )
@@ -168,7 +182,7 @@ impl AtDeparture for FqCodel {
                 continue;
             }
             let before = dropped.len();
-            let others = if self.whole_backlog { self.backlog.bytes - bucket.held.bytes() } else { 0 };
+            let others = if self.rules.whole_backlog { self.backlog.bytes - bucket.held.bytes() } else { 0 };
             let mut source = Turn { held: &mut bucket.held, others };
             let sent = bucket.controller.dequeue(now, &mut source, dropped);
             dropped[before..].iter().for_each(|packet| self.forget(packet));
@@ -215,8 +229,8 @@ mod tests {
             interval: Time(100 * Time::MILLISECOND.0),
             ecn: true,
         };
-        let own = FqCodelParameters { queues: 1024, quantum: 1514 };
-        let rules = (CodelRules { newton: false }, FqCodelRules { whole_backlog: false });
+        let own = FqCodelParameters { queues: 1024, quantum: 1514, drop_batch: 64 };
+        let rules = (CodelRules { newton: false }, FqCodelRules { whole_backlog: false, count_bound_drops: false });
         FqCodel::new(Backlog { packets, bytes }, (p, own, rules.0, rules.1))
     }
 
@@ -242,20 +256,25 @@ mod tests {
     }
 
     #[test]
-    fn at_the_bound_the_longest_queue_loses_its_head() {
-        let (mut queue, mut gone) = (queue(10, u64::MAX), Vec::new());
-        for segment in 0..9 {
-            queue.enqueue(packet(1, segment), &mut gone, &mut ());
+    fn at_the_bound_the_longest_queue_loses_half_of_its_packets_and_at_most_a_batch() {
+        for (drop_batch, lost) in [(64, 5), (3, 3), (1, 1)] {
+            let (mut queue, mut gone) = (queue(10, u64::MAX), Vec::new());
+            queue.drop_batch = drop_batch;
+            for segment in 0..9 {
+                queue.enqueue(packet(1, segment), &mut gone, &mut ());
+            }
+            queue.enqueue(packet(2, 0), &mut gone, &mut ());
+            queue.enqueue(packet(2, 1), &mut gone, &mut ());
+            let heads = (0..lost).map(|segment| (1, segment)).collect::<Vec<_>>();
+            assert_eq!(gone.iter().map(|p| (p.flow().0, p.segment())).collect::<Vec<_>>(), heads);
+            assert_eq!(queue.backlog().packets, 11 - u64::from(lost));
         }
-        queue.enqueue(packet(2, 0), &mut gone, &mut ());
-        queue.enqueue(packet(2, 1), &mut gone, &mut ());
-        assert_eq!(gone.iter().map(|p| (p.flow().0, p.segment())).collect::<Vec<_>>(), [(1, 0)]);
-        assert_eq!(queue.backlog().packets, 10);
     }
 
     #[test]
     fn a_bound_in_bytes_takes_as_many_heads_as_it_needs() {
         let (mut queue, mut gone) = (queue(u64::MAX, 10_000), Vec::new());
+        queue.drop_batch = 1;
         for segment in 0..10 {
             queue.enqueue(packet(1, segment), &mut gone, &mut ());
         }
@@ -268,7 +287,7 @@ mod tests {
     fn a_short_queue_is_left_alone_unless_the_whole_backlog_counts() {
         for whole_backlog in [false, true] {
             let (mut queue, mut gone) = (queue(u64::MAX, u64::MAX), Vec::new());
-            queue.whole_backlog = whole_backlog;
+            queue.rules.whole_backlog = whole_backlog;
             queue.quantum = 1000;
             for step in 0..100_u32 {
                 let now = Time(u64::from(step + 1) * 20 * Time::MILLISECOND.0);
