@@ -11,6 +11,7 @@ from elephan.design.candidates import Candidate
 from elephan.design.verdicts import Criterion
 from elephan.scenario import ScenarioError
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 RENO = """
 import elephan
 
@@ -188,6 +189,8 @@ def test_held_out_paths_are_never_named() -> None:
     [
         ("cubik", {}, "score: 'cubik' is neither an algorithm nor a file; did you mean 'cubic'?"),
         ("./none.py", {}, "score: none.py: no such file"),
+        (str(EXAMPLES / "my_ren.py"), {}, f"no such file; did you mean '{EXAMPLES / 'my_reno.py'}'?"),
+        (str(EXAMPLES / "my_reno"), {}, f"no such file; did you mean '{EXAMPLES / 'my_reno.py'}'?"),
         ("cubic", {"stage": "quik"}, "stage: 'quik' is not a stage; did you mean 'quick'?"),
         ("cubic", {"prefer": "speed"}, "prefer: 'speed' is not a preference"),
         ("cubic", {"prefer": "short-flows"}, "prefer: 'short-flows' needs background transfers"),

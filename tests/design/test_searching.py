@@ -208,12 +208,26 @@ def test_a_run_without_a_result_counts_as_refused() -> None:
         ("rate", "over: 'rate' is not a range; write for example rate=10..50"),
         ("rate=x", "over: 'rate=x' is not a range of numbers in Mbit/s; write for example rate=5..100"),
         ("rate=9..3", "over: 'rate=9..3' is an empty range"),
+        ("rate=none", "over: every path has 'rate'; 'none' leaves out a factor: loss, late, far, jitter"),
         ("pulse=none", "over: 'pulse' is not a factor; did you mean 'pulses'?"),
     ],
 )
 def test_a_wrong_range_is_one_line(over: str, message: str) -> None:
     with pytest.raises(ScenarioError) as raised:
         search("cubic", "harm", over=[over])
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("against", "message"),
+    [
+        ("cubik", "against: 'cubik' is not an algorithm; did you mean 'cubic'?"),
+        ("cubic:2025", "against: 'cubic:2025' is not a preset of cubic; did you mean 'cubic:2005'?"),
+    ],
+)
+def test_a_wrong_algorithm_for_comparison_is_named(against: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        search("vegas", "underuse", against=against)
     assert message in str(raised.value)
 
 

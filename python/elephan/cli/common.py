@@ -92,7 +92,18 @@ def check_backend(name: str, option: str = "--on") -> None:
         raise ScenarioError(error.message, source=option) from None
 
 
-def overrides_of(assignments: Sequence[str], option: str = "--set") -> dict[str, Any]:
+def parameters_of(assignments: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """Options that set parameters of an algorithm, as a table.
+
+    Raises:
+        ScenarioError: a setting has no name or no value.
+    """
+    return overrides_of(assignments, option, "beta=0.8")
+
+
+def overrides_of(
+    assignments: Sequence[str], option: str = "--set", example: str = "flow[0].algorithm=bic"
+) -> dict[str, Any]:
     """``--set`` options as a table of overrides, or those of another option that assigns.
 
     Raises:
@@ -101,7 +112,7 @@ def overrides_of(assignments: Sequence[str], option: str = "--set") -> dict[str,
     overrides: dict[str, Any] = {}
     for text in assignments:
         try:
-            key, value = parse_assignment(text)
+            key, value = parse_assignment(text, example)
         except ScenarioError as error:
             raise error.located(source=option) from None
         if key in overrides:

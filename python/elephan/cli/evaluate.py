@@ -143,7 +143,7 @@ def command(
     with _named_options(), meter() as progress:
         found = evaluate(
             judged, suite, against=other, only=only, limits=_limits(limits),
-            parameters=common.overrides_of(parameters, "--parameter"), on=where,
+            parameters=common.parameters_of(parameters, "--parameter"), on=where,
             quick=quick, seeds=seeds, budget=budget, jobs=jobs, store=runs.Store(store), progress=progress,
             allow_programs=allow_programs,
         )  # fmt: skip

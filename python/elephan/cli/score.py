@@ -61,7 +61,7 @@ def command(
 
     try:
         found = design.score(
-            candidate, stage=stage, parameters=common.overrides_of(assignments), prefer=prefer, seeds=seeds,
+            candidate, stage=stage, parameters=common.parameters_of(assignments), prefer=prefer, seeds=seeds,
             held_out_seed=held_out_seed, paths=paths, jobs=jobs,
         )  # fmt: skip
     except ScenarioError as error:

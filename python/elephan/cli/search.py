@@ -80,7 +80,7 @@ def command(
     """
     from elephan.design import confirming, keeping, searching
 
-    parameters = common.overrides_of(assignments)
+    parameters = common.parameters_of(assignments)
     with _named(), loops.shown(quiet=as_json) as say:
         result = searching.search(
             algorithm, purpose, over=over, parameters=parameters, against=against, limit=limit,

@@ -76,7 +76,7 @@ def command(
         budget_s = parse_positive_time(budget) / PS_PER_S
     except ScenarioError as error:
         raise error.located(source="--budget") from None
-    fixed = common.overrides_of(assignments)
+    fixed = common.parameters_of(assignments)
     with _named(), loops.shown(quiet=as_json) as say:
         result = tuning.tune(
             algorithm, parameters, on_paths=on_paths, prefer=prefer,

@@ -124,6 +124,8 @@ def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
         return _in_rust(name, given)
     file, _, cls = name.partition(".py:")
     path = Path(f"{file}.py" if cls else name)
+    if path.suffix != ".py" and not path.exists():
+        raise ScenarioError(reading.missing(path), source="score")
     if path.suffix != ".py":
         raise ScenarioError(
             f"'{name}' is neither Python nor Rust nor C; write for example ./mine.py:Mine", source="score"
@@ -131,7 +133,7 @@ def candidate(name: str, parameters: Parameters | None = None) -> Candidate:
     try:
         text = reading.read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
-        raise ScenarioError(f"{path}: no such file", source="score") from None
+        raise ScenarioError(reading.missing(path, "*.py"), source="score") from None
     except ScenarioError as error:
         raise CandidateError(error.message) from None
     try:

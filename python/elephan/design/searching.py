@@ -20,8 +20,7 @@ from elephan.design.shrinking import shrunk
 from elephan.design.space import Point, Space
 from elephan.design.trials import BASELINE
 from elephan.metrics.batch import batch
-from elephan.scenario import Scenario, own
-from elephan.scenario.catalog import algorithms
+from elephan.scenario import Scenario, ScenarioError, own
 
 CONFIRMED_BY = 8
 """Number of further seeds with which a failure is confirmed."""
@@ -229,8 +228,11 @@ def search(
     space = spaces.space((*wanted.over, *over), duration_s, wanted.events_until).without(wanted.without)
     judge = Judge(algorithm, wanted, space, parameters, jobs)
     result = Search(own.label(judge.algorithm), wanted, space, by, seed)
-    if against is not None and against.partition(":")[0] not in algorithms():
-        judge.base(own.pin(against), pulses=False)  # rejects it with its reason
+    if against is not None:
+        try:
+            judge.base(own.pin(against), pulses=False)
+        except ScenarioError as error:
+            raise ScenarioError(error.message, source="against") from None
     proposals = optimizer(by, space.size, seed)
     begun = time.monotonic()
     while result.found is None and time.monotonic() - begun < budget_s and judge.runs < (most_runs or math.inf):

@@ -150,6 +150,9 @@ def space(over: Sequence[str] = (), duration_s: float = 30.0, events_until: floa
         if not equals:
             raise ScenarioError(f"'{text}' is not a range; write for example rate=10..50", source="over")
         if value == "none":
+            if name in (d.name for d in DIMENSIONS if d.factor == _PATH):
+                message = f"every path has '{name}'; 'none' leaves out a factor: {', '.join(FACTORS)}"
+                raise ScenarioError(message, source="over")
             gone = [other for other in found if other.partition(".")[0] == name and "." in other]
             if not gone:
                 raise ScenarioError(f"'{name}' is not a factor; {hint(name, list(FACTORS))}", source="over")

@@ -23,7 +23,7 @@ from elephan.design.places import Place
 from elephan.design.proposals import extra
 from elephan.design.trials import BASELINE, TrialError
 from elephan.metrics.statistics import LOOK_CONFIDENCE, LOOKS, paired_difference
-from elephan.scenario import ScenarioError, own
+from elephan.scenario import ScenarioError, own, reading
 from elephan.scenario.words import hint
 
 TRAINING = "training"
@@ -227,6 +227,10 @@ def tune(
     ranges = tuple(_range(text) for text in parameters)
     if not ranges:
         raise ScenarioError("missing; write a range, for example beta=0.5..0.9", source="parameter")
+    names = [one.name for one in ranges]
+    for name in names:
+        if names.count(name) > 1 or name in (fixed or {}):
+            raise ScenarioError(f"'{name}' has two statements; tune it, or set it", source="parameter")
     tuned, held_out = _paths(on_paths)
     spec = own.pin(algorithm)
     for one in ranges:
@@ -285,7 +289,7 @@ def _paths(source: str | Path) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
     try:
         rows = tomllib.loads(file.read_text(encoding="utf-8")).get("path", [])
     except FileNotFoundError:
-        raise ScenarioError(f"'{source}' is neither '{TRAINING}' nor a file", source="on-paths") from None
+        raise ScenarioError(f"neither '{TRAINING}' nor a file: {reading.missing(file)}", source="on-paths") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ScenarioError(str(error), source=str(file)) from None
     if len(rows) < _HELD_OUT_EVERY:

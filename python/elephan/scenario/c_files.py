@@ -87,8 +87,7 @@ def read(path: Path) -> CFile:
     try:
         text = reading.read_bytes(path, _MOST_BYTES)
     except FileNotFoundError:
-        near = [str(entry) for entry in path.parent.glob(f"*{SUFFIX}")] if path.parent.is_dir() else []
-        raise ScenarioError(f"{path}: no such file" + (f"; {hint(str(path), near)}" if near else "")) from None
+        raise ScenarioError(reading.missing(path, f"*{SUFFIX}")) from None
     except ScenarioError as error:
         raise ScenarioError(f"{path}: {error.message}") from None
     if _STEM.fullmatch(path.stem) is None:

@@ -13,7 +13,7 @@ from elephan.scenario.errors import ScenarioError
 _STEP = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)(?P<indexes>(?:\[(?:\d+|\*)\])*)")
 
 
-def parse_assignment(text: str) -> tuple[str, Any]:
+def parse_assignment(text: str, example: str = "flow[0].algorithm=bic") -> tuple[str, Any]:
     """``flow[0].algorithm=bic`` as a key and a value; a value is read as TOML, or as a plain word if it is not TOML.
 
     Raises:
@@ -21,7 +21,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise ScenarioError(f"'{text}' sets nothing; write KEY=VALUE, for example flow[0].algorithm=bic")
+        raise ScenarioError(f"'{text}' sets nothing; write KEY=VALUE, for example {example}")
     return key.strip(), parse_value(value.strip())
 
 

@@ -440,8 +440,7 @@ def _load_file(path: Path) -> tuple[ModuleType, str]:
     try:
         text = reading.read_bytes(path, _MOST_BYTES)
     except FileNotFoundError:
-        near = [str(entry) for entry in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        raise ScenarioError(f"{path}: no such file" + (f"; {hint(str(path), near)}" if near else "")) from None
+        raise ScenarioError(reading.missing(path, "*.py")) from None
     except ScenarioError as error:
         raise ScenarioError(f"{path}: {error.message}") from None
     key = hashlib.sha256(str(path.absolute()).encode() + b"\0" + text).hexdigest()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import nearest
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CAPTURES = tuple(map(bytes.fromhex, ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a")))
@@ -20,6 +21,14 @@ _KINDS = {
     stat.S_IFBLK: "a device, not a file",
     stat.S_IFSOCK: "a socket, not a file",
 }
+
+
+def missing(path: Path, pattern: str = "*") -> str:
+    """The message for a file that does not exist, with the nearest name of the files beside it that match a pattern."""
+    beside = sorted(entry for entry in path.parent.glob(pattern) if entry.is_file())
+    named = {entry.stem: entry for entry in beside} | {entry.name: entry for entry in beside}
+    near = nearest(path.name, named)
+    return f"{path}: no such file" + (f"; did you mean '{named[near]}'?" if near else "")
 
 
 def check_regular(path: Path, limit_bytes: int) -> None:
