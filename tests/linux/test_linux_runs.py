@@ -305,6 +305,14 @@ def test_a_path_that_loses_everything_for_a_time_has_the_timeouts_of_the_simulat
 
 
 @OUTSIDE
+def test_a_flow_whose_path_is_down_for_minutes_connects_when_it_is_up() -> None:
+    down = [{"at": "0.5 s", "rate": "0 bit/s"}, {"at": "140 s", "rate": "20 Mbit/s"}]
+    scenario = dumbbell({"algorithm": "reno:linux", "start": "1 s"}, rate_steps=down, duration="254 s")
+    [virtual] = flows(get("linux").run(scenario))
+    assert virtual["segments_delivered"] > 0
+
+
+@OUTSIDE
 def test_background_traffic_beside_linux_is_simulated() -> None:
     traffic = [{"algorithm": "reno", "load": "30%", "sizes": {"mean": "50 kB"}}]
     flow_of = {"linux": on_linux("cubic"), "sim": {"algorithm": "cubic:linux"}}

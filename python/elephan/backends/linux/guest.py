@@ -408,31 +408,38 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _follow(process: subprocess.Popen[bytes], folder: Path, progress: Progress | None, changes: Sequence[str]) -> float:
     """Wait for the end. Returns the processor time of the guest, s; ``changes`` are those of the kernel by the user."""
-    seen, spent_s, spent_then, seen_at = -1.0, 0.0, 0.0, time.monotonic()
+    seen, spent_s, spent_then, seen_at = 0.0, 0.0, 0.0, time.monotonic()
     wait_s = _LOOK_S / 10
     while process.poll() is None:
         time.sleep(wait_s)
         wait_s = min(_LOOK_S, 1.5 * wait_s)
         spent_s = max(spent_s, _processor_s(process.pid))
-        done = _progress(folder)
-        if done != seen:
+        done = _progress(folder, seen)
+        if done < seen:
+            raise GuestError(f"the guest restarted at {seen:g} % of the run" + _by(changes))
+        if done > seen:
             seen, spent_then, seen_at = done, spent_s, time.monotonic()
         if progress is not None and not progress(done / 100):
             raise Cancelled
         if spent_s - spent_then > HUNG_S or time.monotonic() - seen_at > _SLOW_S:
             raise GuestError(
                 f"the guest hung at {done:g} % of the run: no progress in {HUNG_S:g} s of processor time"
-                + (f"; {', '.join(changes)} may contain an endless loop" if changes else "")
+                + _by(changes, "an endless loop")
             )
     return spent_s
 
 
-def _progress(folder: Path) -> float:
-    """Progress of the run, percent in tenths."""
+def _by(changes: Sequence[str], what: str = "the reason") -> str:
+    """The part of a message that names the user's changes of the kernel; nothing without changes."""
+    return f"; {', '.join(changes)} may contain {what}" if changes else ""
+
+
+def _progress(folder: Path, before: float) -> float:
+    """Progress of the run, percent in tenths; as before while the guest writes it."""
     try:
-        return float((folder / "root" / "progress").read_text(encoding="ascii") or 0)
+        return float((folder / "root" / "progress").read_text(encoding="ascii") or before)
     except (OSError, ValueError):
-        return 0.0
+        return before
 
 
 def _processor_s(pid: int) -> float:
