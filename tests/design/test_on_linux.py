@@ -30,14 +30,22 @@ def test_a_candidate_in_c_has_a_score() -> None:
 
 @pytest.mark.large
 @on_linux
-def test_an_endless_loop_in_c_ends_at_the_limit(tmp_path: Path) -> None:
-    text = SIMPLE.read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ("for (;;)\n\t\tcpu_relax();", "no run ended for 60 s"),
+        ("emergency_restart();", "the guest restarted at .* tcp_bad.c"),
+        ("*(volatile int *)0 = 1;", "the guest ended without a result: Kernel panic"),
+    ],
+)
+def test_a_callback_that_never_returns_ends_with_its_reason(tmp_path: Path, step: str, reason: str) -> None:
+    text = SIMPLE.read_text(encoding="utf-8").replace("#include <net", "#include <linux/reboot.h>\n#include <net")
     honest = "\tif (!tcp_is_cwnd_limited(sk))\n\t\treturn;"
     assert honest in text
-    file = tmp_path / "tcp_loop.c"
-    file.write_text(text.replace(honest, "\tfor (;;)\n\t\tcpu_relax();"), encoding="utf-8")
+    file = tmp_path / "tcp_bad.c"
+    file.write_text(text.replace(honest, f"\t{step}"), encoding="utf-8")
     trial = trials.plan(places.training()[:1], 1, 5.0)[:1]
-    with pytest.raises(TrialError, match="no run ended for 60 s"):
+    with pytest.raises(TrialError, match=reason):
         trials.measure_on_linux(str(file), {}, trial, jobs=1, wall_s=60.0)
 
 
