@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 
 from elephan.explanation import open_capture, read_connection
-from elephan.explanation.algorithm import Replays, candidates, fit_algorithm, judged
+from elephan.explanation.algorithm import Replays, candidates, fit_algorithm, judged, tolerances_of
 from elephan.explanation.as_sent import places_of
 from elephan.explanation.disciplines import codel_excess, pie_ratio, virtual_queue
 from elephan.explanation.events import Events, events_of
 from elephan.explanation.path import fit_path
+from elephan.explanation.replaying import replay
 from elephan.explanation.results import PathFit
 from elephan.export import events_of as log_of
 from elephan.export import write_pcapng
@@ -224,3 +225,13 @@ def test_signs_of_disciplines() -> None:
     assert codel_excess(times[:400], waits, drops, 0.001, 1e-4) == pytest.approx(1.0)
     assert codel_excess(times[:400], waits, drops[::-1].copy(), 0.001, 1e-4) < 0.3
     assert pie_ratio(times, np.full(2000, 0.001), 5) == np.inf
+
+
+def test_a_window_that_grows_with_jiffies_is_followed_in_their_phase(tmp_path: Path) -> None:
+    path = {"rate": "20 Mbit/s", "rtt": "100 ms", "buffer": "1 BDP", "duration": "20 s"}
+    events = captured(tmp_path, "cubic:linux", **path)
+    assert Replays(events).score("cubic:linux", tolerances_of(events)) < 0.9
+    found = fit_algorithm(events)
+    assert found.names == ("cubic:linux",)
+    assert found.ranking[0].score > 0.995
+    assert replay(events, "cubic:linux").share > 0.995

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from elephan import _engine
+from elephan.explanation.as_sent import MS_NS
 from elephan.explanation.results import AlgorithmFit, Match
 from elephan.scenario import Scenario, ScenarioError
 
@@ -56,6 +57,10 @@ ALIKE = 0.003
 """Difference of scores up to which a capture cannot tell two algorithms apart."""
 MOST_NAMES = 3
 LEAST_SEGMENTS = 200
+_JIFFY_NS, _PHASES = 4 * MS_NS, 16
+"""Time between timer interrupts of the stack that replays, that of Linux with HZ=250, and phases that are tried."""
+_MOST_IN_PHASE = 3
+"""Candidates that are tried at each phase, if none does all that the sender did at the first one."""
 
 _USUAL = (
     "cubic", "bbr", "reno", "bbr3", "dctcp", "prague", "htcp", "illinois", "vegas", "westwood", "veno", "bic", "hybla",
@@ -177,7 +182,24 @@ def fit_algorithm(events: Events, leave_out: Iterable[str] = (), jobs: int = 2) 
 
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         scores = dict(zip(names, pool.map(partial(replays.score, tolerances=tolerances), names), strict=True))
+        if max(scores.values()) < 1 - ALIKE:
+            first = sorted(names, key=scores.__getitem__, reverse=True)[:_MOST_IN_PHASE]
+            for phase in _phases(events):
+                found = pool.map(partial(Replays(phase).score, tolerances=tolerances), first)
+                scores |= {name: max(scores[name], score) for name, score in zip(first, found, strict=True)}
     return judged(scores, events.segments, tolerances[-1], bounds_of(events))
+
+
+def in_phase(events: Events, algorithm: str) -> Events:
+    """The events with the phase of timer interrupts at which an algorithm does most of what the sender did."""
+    tolerances = tolerances_of(events)
+    return max((events, *_phases(events)), key=lambda phase: Replays(phase).score(algorithm, tolerances))
+
+
+def _phases(events: Events) -> list[Events]:
+    """The events with other phases of timer interrupts: algorithms count in jiffies, and no packet shows when one
+    begins, since the clock of timestamps is another one."""
+    return [replace(events, phase_ns=events.phase_ns + number * _JIFFY_NS // _PHASES) for number in range(1, _PHASES)]
 
 
 def bounds_of(events: Events) -> Bounds:

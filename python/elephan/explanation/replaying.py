@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elephan.explanation.algorithm import Followed, Replays, tolerances_of
+from elephan.explanation.algorithm import ALIKE, Followed, Replays, in_phase, tolerances_of
 from elephan.explanation.drawing import MOST_POINTS, curve
 from elephan.explanation.wording import time
 from elephan.report.figures import COLORS, Figure, stacked, suffix_of
@@ -164,7 +164,10 @@ def replay(events: Events, algorithm: str) -> Replay:
     Raises:
         ScenarioError: the algorithm is unknown, or is none of a TCP sender alone.
     """
-    return Replay(Replays(events).follow(algorithm), tolerances_of(events)[1], events.handshake_s)
+    found = Replay(Replays(events).follow(algorithm), tolerances_of(events)[1], events.handshake_s)
+    if found.share >= 1 - ALIKE:
+        return found
+    return replace(found, followed=Replays(in_phase(events, algorithm)).follow(algorithm))
 
 
 @dataclass(frozen=True)
