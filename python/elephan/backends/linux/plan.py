@@ -62,10 +62,12 @@ _PS_PER_NS = 1000
 SYSCTLS = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/tcp_no_metrics_save": "1",
-    # A flow is there until it ends, so it does not give up; by default, six lost SYNs end it after two minutes.
+    # A flow is there until it ends, so neither end gives up: by default, six lost SYNs end it after two minutes, and a
+    # receiver whose SYN-ACKs were all lost, or the ACK of each, resets it when data arrives.
     "net/ipv4/tcp_retries2": "255",
     "net/ipv4/tcp_rmem": f"4096 131072 {BUFFER_MAX_BYTES}",
     "net/ipv4/tcp_syn_retries": "127",
+    "net/ipv4/tcp_synack_retries": "255",
     "net/ipv4/tcp_wmem": f"4096 16384 {BUFFER_MAX_BYTES}",
 }
 """Settings of each network namespace of a guest."""
