@@ -124,7 +124,8 @@ def measure_on_linux(
 ) -> dict[Trial, Measured]:  # fmt: skip
     """Run trials on a Linux kernel in virtual time, which compiles an algorithm in C.
 
-    Nothing in a kernel ends a callback that loops, so the runs end if none is finished for ``wall_s``.
+    Nothing in a kernel ends a callback that loops, so the runs end if none is finished for ``wall_s``. The first run of
+    each situation is made before all others, since a sweep goes on after a failure.
 
     Raises:
         TrialError: a run failed.
@@ -135,7 +136,7 @@ def measure_on_linux(
         specs = (spec, str(c_files.copy_of(Path(spec), Path(folder))) if spec.endswith(c_files.SUFFIX) else spec)
         scenarios = [base(specs, parameters, t.situation).replace(_row(t)) for t in trials]
         _compile(spec, dict(zip((t.situation for t in trials), scenarios, strict=True)).values())
-        last_s, finished = time.monotonic(), 0
+        last_s, finished, done = time.monotonic(), 0, list[Run]()
 
         def watched(_done: float, _total: float, count: int, _all: int) -> bool:
             nonlocal last_s, finished
@@ -144,7 +145,9 @@ def measure_on_linux(
             return time.monotonic() - last_s < wall_s
 
         try:
-            done = sweep(scenarios, on="linux", jobs=jobs, store=Store(folder), progress=watched)
+            for part in scenarios[: len(SITUATIONS)], scenarios[len(SITUATIONS) :]:
+                finished = 0
+                done += sweep(part, on="linux", jobs=jobs, store=Store(folder), progress=watched)
         except Cancelled:
             raise TrialError(f"no run ended for {wall_s:g} s; each function must end soon") from None
         except SweepError as error:
