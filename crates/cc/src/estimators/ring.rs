@@ -60,6 +60,20 @@ impl<T: Copy + Default> SegmentRing<T> {
         (first..past).for_each(|segment| self.slots[segment as usize & mask] = value);
     }
 
+    /// Sets the values of the segments from `first` to before `past`, each by its distance from the first; see
+    /// [`SegmentRing::set`].
+    #[inline]
+    pub fn fill_with(&mut self, base: u64, first: u64, past: u64, value: impl Fn(u32) -> T) {
+        let span = past.saturating_sub(base) as usize + 1;
+        if span > self.slots.len() {
+            self.grow(base, span);
+        }
+        let from = first as usize & (self.slots.len() - 1);
+        let (wrapped, straight) = self.slots.split_at_mut(from);
+        let slots = straight.iter_mut().chain(wrapped);
+        (0..).zip(slots).take(past.saturating_sub(first) as usize).for_each(|(place, slot)| *slot = value(place));
+    }
+
     /// Sets the value of `count` slots from the slot `from` on.
     #[inline(never)]
     fn fill_many(&mut self, from: usize, count: usize, value: T) {
@@ -110,6 +124,17 @@ mod tests {
         }
         assert!((base..base + 1000).all(|segment| ring.get(segment) == Some(segment)));
         assert_eq!(ring.capacity(), 1024);
+    }
+
+    #[test]
+    fn segments_sent_together_have_the_values_that_they_would_have_alone() {
+        let (mut together, mut alone) = (SegmentRing::new(), SegmentRing::new());
+        for (base, first, past) in [(0, 0, 3), (2, 3, 20), (10, 20, 21), (15, 21, 70), (60, 70, 70), (64, 70, 300)] {
+            together.fill_with(base, first, past, |place| first + u64::from(place));
+            (first..past).for_each(|segment| alone.set(base, segment, segment));
+            assert!((base..past).all(|segment| together.get(segment) == Some(segment)));
+            assert_eq!(together.capacity(), alone.capacity());
+        }
     }
 
     #[test]

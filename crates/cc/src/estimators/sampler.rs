@@ -109,6 +109,15 @@ impl DeliverySampler {
         self.records.set(una, segment, record);
     }
 
+    /// Records the segments from `first` to before `past`, sent together at `now_ps`; `in_flight` includes the first of
+    /// them only.
+    pub fn on_sent_together(&mut self, first: u64, past: u64, una: u64, in_flight: u32, now_ps: u64) {
+        self.on_sent(first, una, in_flight, now_ps);
+        let record = self.records.get(first).unwrap_or_default();
+        self.next = self.next.max(past);
+        self.records.fill_with(una, first, past, |place| Record { in_flight: in_flight + place, ..record });
+    }
+
     /// Records an ACK that arrives at `now_ps` and delivers `count` segments, of which `segment` is the newest.
     /// `min_rtt`, s, is the smallest RTT, the RTT of this ACK included.
     #[inline]

@@ -165,6 +165,25 @@ impl Sender {
         if self.buffer.is_offloaded() { self.within_burst(u32::MAX, self.next) } else { 1 }
     }
 
+    /// Does what [`Sender::remember`] does for each of the segments from `first` to before `past`, which leave together.
+    fn remember_train(&mut self, first: u32, past: u32, flags: u8, now: Time, out: &mut impl Outlet) {
+        if self.log.is_some() || self.needs.sends {
+            for segment in first..past {
+                self.next = segment + 1;
+                self.remember(segment, flags, now, out);
+            }
+            return;
+        }
+        let una = u64::from(self.board.una());
+        if self.needs.window_at_send {
+            self.sent_window.fill(una, first.into(), past.into(), self.stats.cwnd as f32);
+        }
+        if let Some(sampler) = &mut self.sampler {
+            let in_flight = self.board.in_flight(first + 1);
+            sampler.on_sent_together(first.into(), past.into(), una, in_flight, self.clock.clock(now).0);
+        }
+    }
+
     /// Sends the next segments before `past` in trains, the first one with `flags`.
     #[inline(never)]
     pub(super) fn emit_trains(&mut self, past: u32, flags: u8, now: Time, out: &mut impl Outlet) {
@@ -173,12 +192,7 @@ impl Sender {
         let burst = self.burst();
         let spread = total.saturating_sub(burst);
         let span = Time(self.trains.end_wait(now).0 / u64::from(total) * u64::from(spread));
-        if self.watches || self.needs.window_at_send {
-            for segment in first..past {
-                self.next = segment + 1;
-                self.remember(segment, flags, now, out);
-            }
-        }
+        self.remember_train(first, past, flags, now, out);
         self.next = past;
         self.stats.totals.sent += u64::from(total);
         let most = ((2.0 * self.share_of_window()) as u32).max(self.part_of_burst(burst)).clamp(1, MOST_IN_TRAIN);
