@@ -158,12 +158,12 @@ def test_the_site_leads_from_each_cell_to_its_runs_and_needs_no_network(folder: 
     ("change", "said"),
     [
         (("half.py:Half", "../half.py:Half"), "must be a file of the row's folder"),
-        (('license = "MIT"', 'license = "GPL-3.0"'), "license must be one of"),
-        (('contact = "nobody"', ""), "contact: field required"),
+        (('license = "MIT"', 'license = "GPL-3.0"'), "license: 'GPL-3.0' is not a license of a row"),
+        (('contact = "nobody"', ""), "contact: missing; it must be written"),
         (("half.py:Half", "cubik"), "did you mean 'cubic'"),
         (("half.py:Half", "half.py:Whole"), "Whole"),
-        (("title = ", "title : "), "is no TOML"),
-        (('contact = "nobody"', 'contact = "nobody"\nrank = 1'), "rank: extra inputs"),
+        (("title = ", "title : "), "not TOML"),
+        (('contact = "nobody"', 'contact = "nobody"\nrank = 1'), "rank: not a field"),
     ],
 )
 def test_a_wrong_row_is_one_line(tmp_path: Path, change: tuple[str, str], said: str) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from elephan.board.contents import BoardError
 from elephan.design.scoring import LOADS, score
+from elephan.evaluation.tables import read
 from elephan.scenario import Scenario, ScenarioError, own
 from elephan.scenario.errors import one_line
+from elephan.scenario.fields import chosen
 
 FILE = "row.toml"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{1,39}")
@@ -31,7 +32,7 @@ class _Table(BaseModel):
     parameters: dict[str, float | int | str | bool] = {}
     source: str = Field(min_length=8, max_length=400)
     statement: str = Field(min_length=20, max_length=2000)
-    license: str
+    license: Annotated[str, chosen(LICENSES, "a license of a row")]
     contact: str = Field(min_length=3, max_length=200)
 
 
@@ -51,8 +52,6 @@ class Row:
         if _NAME.fullmatch(self.name) is None:
             raise BoardError(f"'{self.name}' is no name of a row: use a to z, 0 to 9, '-' and '_', 2 to 40 of them")
         self.table = _table(folder / FILE, self.name)
-        if self.table.license not in LICENSES:
-            raise BoardError(f"row '{self.name}': the license must be one of {', '.join(LICENSES)}")
         self._check_files()
 
     @property
@@ -98,19 +97,10 @@ class Row:
 
 def _table(file: Path, name: str) -> _Table:
     try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BoardError(f"row '{name}' has no {FILE}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BoardError(f"row '{name}': {FILE} is not readable: {one_line(str(error))}") from None
-    try:
-        return _Table.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise BoardError(f"row '{name}': {FILE} is no TOML: {one_line(str(error))}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise BoardError(f"row '{name}': {field}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+        return read(file, _Table)
+    except ScenarioError as error:
+        told = ScenarioError(error.message, path=error.path, source=f"row '{name}': {FILE}")
+        raise BoardError(str(told)) from None
 
 
 def rows(folder: Path) -> list[Row]:
