@@ -159,6 +159,8 @@ def test_training_and_test_paths_have_nothing_in_common() -> None:
     ("made", "message"),
     [
         (lambda: CongestionEnv([]), "paths: has no scenario; write for example train_paths()"),
+        (lambda: CongestionEnv("path.toml"), "paths: takes a list of scenarios"),  # type: ignore[arg-type]
+        (lambda: CongestionEnv(path()), "paths: takes a list of scenarios"),  # type: ignore[arg-type]
         (lambda: CongestionEnv([path()], agent="flow-2"), "agents: 'flow-2' is not a flow of"),
         (lambda: CongestionEnv([path()], reward="powder"), "reward: 'powder' is not a reward; did you mean 'power'?"),
         (lambda: CongestionEnv([path()], step="0 s"), "0 s"),

@@ -85,6 +85,8 @@ class Flows:
         Raises:
             ScenarioError: a path cannot be simulated or has no such flow, or an argument is wrong.
         """
+        if isinstance(paths, Scenario | str) or not all(isinstance(one, Scenario) for one in paths):
+            raise ScenarioError("takes a list of scenarios; write [Scenario.load('path.toml')]", path="paths")
         if not paths:
             raise ScenarioError("has no scenario; write for example train_paths()", path="paths")
         if count < 1:
