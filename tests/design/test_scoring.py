@@ -9,7 +9,8 @@ import pytest
 from elephan.design import baseline, criteria, objective, places, score, trials, verdicts
 from elephan.design.candidates import Candidate
 from elephan.design.verdicts import Criterion
-from elephan.scenario import ScenarioError
+from elephan.runs import run
+from elephan.scenario import Scenario, ScenarioError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RENO = """
@@ -148,6 +149,17 @@ def test_a_must_of_the_suite_without_its_runs_is_a_failure(monkeypatch: pytest.M
         "collapse (section 5.1, a must): not all of its runs fit into 600 s; elephan evaluate has a larger --budget"
     )
     assert [failure["reason"] for failure in found.failures] == [reason]
+
+
+def test_baselines_on_linux_run_once_for_all_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with criteria._store("linux") as store:
+        for algorithm in ("cubic", f"{EXAMPLES / 'my_reno.py'}:MyReno"):
+            path = {"rate": "5 Mbit/s", "rtt": "20 ms", "buffer": "1 BDP", "duration": "1 s"}
+            run(Scenario.dumbbell([{"algorithm": algorithm}], **path), store=store)
+        assert len(store.ids()) == 2
+    with criteria._store("linux") as store:
+        assert [kept.scenario.flow[0].algorithm for kept in store] == ["cubic"]
 
 
 def test_a_share_of_the_suite_is_judged_as_evaluate_judges_it() -> None:

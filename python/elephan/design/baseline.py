@@ -47,14 +47,18 @@ def _key(trial: Trial) -> str:
 
 def _file(*, on_linux: bool) -> Path:
     """The file of this version of the backend, and of what the scenarios are now."""
-    root = os.environ.get("XDG_CACHE_HOME", "")
-    cache = Path(root) if Path(root).is_absolute() else Path.home() / ".cache"
     backend = backends.get("linux" if on_linux else "sim")
     digest = hashlib.sha256(backend.version().encode())
     for situation in SITUATIONS:
         form = trials.base((BASELINE, BASELINE), {}, situation).canonical()
         digest.update(json.dumps(form, sort_keys=True).encode())
-    return cache / "elephan" / "scores" / f"{backend.name}-{digest.hexdigest()[:32]}.json"
+    return folder() / f"{backend.name}-{digest.hexdigest()[:32]}.json"
+
+
+def folder() -> Path:
+    """The folder of the user's cache for all that candidates share."""
+    root = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(root) if Path(root).is_absolute() else Path.home() / ".cache") / "elephan" / "scores"
 
 
 def _read(file: Path) -> dict[str, Measured]:
@@ -74,5 +78,5 @@ def _write(file: Path, known: dict[str, Measured]) -> None:
     }
     with writing.whole_file(file) as partial:
         partial.write_text(json.dumps(rows), encoding="utf-8")
-    for old in sorted(file.parent.iterdir(), key=lambda entry: -entry.stat().st_mtime)[_KEPT:]:
+    for old in sorted(file.parent.glob("*.json"), key=lambda entry: -entry.stat().st_mtime)[_KEPT:]:
         old.unlink(missing_ok=True)
