@@ -40,7 +40,7 @@ impl Sender {
     ) -> (Option<f64>, f64) {
         if self.repair.is_cwr() {
             let (timers, outstanding) = self.timers();
-            timers.keep_probe(outstanding);
+            timers.keep_probe(packet.at, outstanding);
         }
         let rtt = self.note_rtt(packet);
         let (una, advances) = (report.una, packet.segment() > report.una);

@@ -258,11 +258,12 @@ impl Timers {
     }
 
     /// Keeps the expiry of a probe in a reduction of the window, before an ACK with SACKs changes the RTT.
-    pub fn keep_probe(&mut self, o: Outstanding<'_>) {
+    /// It may be overdue, if the RTT has shrunk since the probe's timer was set.
+    pub fn keep_probe(&mut self, now: Time, o: Outstanding<'_>) {
         if self.probe.kept().is_none() && self.has_probe(o) {
             let due = self.probe_due(o);
             self.probe.keep(due);
-            self.wake_by(due);
+            self.wake_by(due.max(now));
         }
     }
 
@@ -321,6 +322,7 @@ impl Timers {
 
 #[cfg(test)]
 mod tests {
+    use super::Expiry;
     use crate::endpoint::bench::{Bench, us};
     use crate::packet::Packet;
     use crate::time::Time;
@@ -336,6 +338,17 @@ mod tests {
         let rest = timers.timeout_due(outstanding);
         // Timers end at interrupts, every 4 ms.
         assert!((whole - rest).0.abs_diff(us(30_000).0) <= us(4_000).0, "{whole:?} {rest:?}");
+    }
+
+    #[test]
+    fn a_kept_probe_that_is_overdue_expires_at_once() {
+        let mut bench = Bench::start(5, 10_000, None);
+        let (timers, outstanding) = bench.sender.timers();
+        let now = timers.probe_due(outstanding).later(us(5_000));
+        timers.next = Time::NEVER;
+        timers.keep_probe(now, outstanding);
+        assert_eq!(timers.next(), now, "not in the past");
+        assert!(matches!(timers.take_expiry(now, outstanding), Some(Expiry::Probe)));
     }
 
     #[test]
