@@ -236,8 +236,8 @@ def _means(found: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str,
 
 
 def headings(names: Iterable[str]) -> list[str]:
-    """Headings of the metrics, with their units."""
-    return [get(name).heading for name in dict.fromkeys(names)]
+    """Headings of the metrics, by the names that were asked for, with their units."""
+    return [f"{name} ({unit})" if (unit := get(name).shown_unit) else name for name in dict.fromkeys(names)]
 
 
 def _runs(found: Any) -> dict[str, Any]:
