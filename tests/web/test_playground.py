@@ -36,6 +36,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium (Debian's package chromium)")
     api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with api.sync_playwright() as playwright:
