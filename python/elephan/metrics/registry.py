@@ -57,10 +57,9 @@ class Metric:
         """The unit beside a value; empty for a ratio."""
         return "" if self.unit == "1" else self.unit
 
-    @property
-    def heading(self) -> str:
-        """The name with the unit, over values."""
-        return f"{self.name} ({self.unit})" if self.shown_unit else self.name
+    def heading(self, name: str = "") -> str:
+        """The name, or the one that was asked for, with the unit, over values."""
+        return f"{name or self.name} ({self.unit})" if self.shown_unit else name or self.name
 
     @property
     def doc(self) -> str:

@@ -237,7 +237,7 @@ def _means(found: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str,
 
 def headings(names: Iterable[str]) -> list[str]:
     """Headings of the metrics, by the names that were asked for, with their units."""
-    return [f"{name} ({unit})" if (unit := get(name).shown_unit) else name for name in dict.fromkeys(names)]
+    return [get(name).heading(name) for name in dict.fromkeys(names)]
 
 
 def _runs(found: Any) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _charts(found: Sequence[Evaluation]) -> Iterator[LineChart]:
             metric, label = get(stated.metric), lines[0][1].axis.label
             series = tuple(_points(name, curve, style) for style, (name, curve) in enumerate(lines))
             places = [x for points in series for x in points.x]
-            panel = LinePanel("", label, metric.heading, series, log_x=far_apart(places))
+            panel = LinePanel("", label, metric.heading(), series, log_x=far_apart(places))
             yield LineChart(stated.id, f"§{stated.section}: {stated.title}", _CURVES, (panel,))
 
 
