@@ -12,28 +12,34 @@ import argparse
 import re
 import sys
 import tempfile
+import tomllib
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
+from elephan.evaluation.tables import with_rows
 from elephan.runs import Store
+from elephan.scenario.toml import write_toml
 from elephan.suites import evaluate
+from elephan.suites.schema import CellTable
 
-_DURATION = re.compile(r'\bduration = "(\d+(?:\.\d+)?) s"')
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?) s")
 
 
 def doubled(suite: str, folder: Path) -> Path:
     """A copy of a suite in which each cell lasts twice as long."""
-    text = (files("elephan.suites") / suite / "suite.toml").read_text(encoding="utf-8")
-    tables = re.split(r"(?m)^(?=\[)", text)
-    longer = [
-        _DURATION.sub(lambda found: f'duration = "{2 * float(found[1]):g} s"', table)
-        if table.startswith("[[cells.")
-        else table
-        for table in tables
-    ]
+    tables = tomllib.loads((files("elephan.suites") / suite / "suite.toml").read_text(encoding="utf-8"))
+    cells = tables.get("cells", {})
+    longer = {name: list(map(_longer, with_rows(rows, CellTable, name))) for name, rows in cells.items()}
     (folder / suite).mkdir()
-    (folder / suite / "suite.toml").write_text("".join(longer), encoding="utf-8")
+    (folder / suite / "suite.toml").write_text(write_toml(tables | {"cells": longer}), encoding="utf-8")
     return folder / suite
+
+
+def _longer(cell: dict[str, Any]) -> dict[str, Any]:
+    quick = {"quick": _longer(cell["quick"])} if isinstance(cell.get("quick"), dict) else {}
+    found = _SECONDS.fullmatch(cell.get("duration", ""))
+    return cell | quick | ({"duration": f"{2 * float(found[1]):g} s"} if found else {})
 
 
 def main() -> int:

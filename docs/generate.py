@@ -382,7 +382,8 @@ def suite_page() -> str:
     parts = [
         "# Suite reference\n",
         "This page lists every field of `suite.toml`, the file of a suite of criteria. Other fields are refused,\n"
-        "except in cells, whose fields are the placeholders of an experiment.\n",
+        "except in cells, whose fields are the placeholders of an experiment. A table may have `columns` and `rows`\n"
+        "in place of fields, and is then one table a row ([how](../evaluate.md#a-suite-of-your-own)).\n",
     ]
     for name, model in {"": SuiteTable, **TABLES}.items():
         title, _, text = (model.__doc__ or "").replace("``", "`").partition(": ")

@@ -29,6 +29,11 @@ x = "rate"
 metric = "sum_goodput_mbps"
 """
 MISTAKES = {
+    "misspelled column": (
+        'text = "It uses the link."',
+        'text = "It uses {links}."',
+        "criterion[0].text: '{links}' is not a column of this criterion",
+    ),
     "misspelled field": (
         'metric = "utilization"',
         'metrik = "utilization"',
@@ -168,6 +173,57 @@ def test_a_mistake_is_one_line_with_its_place(folder: Path, mistake: str) -> Non
     line = str(caught.value)
     assert line.startswith(f"{file}: {said}")
     assert "\n" not in line
+
+
+ROWS = """
+[[criterion]]
+section = "1"
+force = "should"
+experiment = "{of}"
+metric = "utilization"
+relation = ">="
+text = "It uses {limit:.0%} of the link {of}."
+columns = ["id", "of", "limit", "reason"]
+rows = [["first", "alone", 0.7, "ours"], ["second", "beside", 0.5, "theirs", { margin = 0.1 }]]
+
+[[cells.more]]
+columns = ["rate", "quick"]
+rows = [["10 Mbit/s", true], ["20 Mbit/s", false]]
+cells = [{ name = "{rate}, CUBIC", rival = "cubic" }, { name = "{rate}, itself", rival = "{algorithm}", quick = false }]
+"""
+
+
+def test_rows_are_tables_of_their_own(folder: Path) -> None:
+    file = folder / "suite.toml"
+    file.write_text(file.read_text() + ROWS)
+    table = load(folder).table
+    first, second = table.criterion[-2:]
+    assert (first.id, first.experiment, first.limit, first.margin, first.text) == (
+        "first", "alone", 0.7, 0.0, "It uses 70% of the link alone.",
+    )  # fmt: skip
+    assert (second.experiment, second.reason, second.margin) == ("beside", "theirs", 0.1)
+    found = [(cell.name, cell.quick, cell.values["rival"]) for cell in table.cells["more"]]
+    assert found == [
+        ("10 Mbit/s, CUBIC", True, "cubic"), ("10 Mbit/s, itself", False, "{algorithm}"),
+        ("20 Mbit/s, CUBIC", False, "cubic"), ("20 Mbit/s, itself", False, "{algorithm}"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ('0.7, "ours"]', "0.7]", "criterion[2].rows: ['first', 'alone', 0.7]: a row has id, of, limit, reason"),
+        ("rows = [[", "rows = 1 # [[", "criterion[2].rows: not rows; write columns = "),
+        ('rows = [["10 Mbit/s", true], ', "rows = [[1], ", "cells.more[0].rows: [1]: a row has rate, quick"),
+    ],
+)
+def test_a_wrong_row_is_one_line_with_its_place(folder: Path, right: str, wrong: str, said: str) -> None:
+    file = folder / "suite.toml"
+    assert right in ROWS
+    file.write_text(file.read_text() + ROWS.replace(right, wrong, 1))
+    with pytest.raises(ScenarioError) as caught:
+        load(folder)
+    assert str(caught.value).startswith(f"{file}: {said}")
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -58,17 +59,17 @@ def add_to_suite(result: Search, folder: str | Path) -> Path:
     """
     place = Path(folder)
     target = place / _SUITE
+    known: Collection[str] = ()
     if target.exists():
-        suites.load(place)  # rejects what is no suite, before it is changed
+        known = suites.load(place).experiments  # rejects what is no suite, before it is changed
         text = target.read_text(encoding="utf-8")
     else:
         place.mkdir(parents=True, exist_ok=True)
         text = _NEW.format(id=re.sub(r"\W+", "_", place.resolve().name) or "suite")
     name = name_of(result)
-    tables = tomllib.loads(text)
-    if any(row["id"] == name for row in tables.get("experiment", [])):
+    if name in known:
         raise ScenarioError(f"{target} has '{name}' already", source="--suite")
-    if SECTION not in tables["sections"]:
+    if SECTION not in tomllib.loads(text)["sections"]:
         text = re.sub(r"^\[sections\]\n", f'[sections]\n{SECTION} = "found by a search"\n', text, flags=re.MULTILINE)
     added = write_toml({"experiment": [_experiment(result, name)], "criterion": [_criterion(result, name)]})
     with whole_file(target) as file:

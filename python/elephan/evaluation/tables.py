@@ -1,15 +1,15 @@
-"""The tables of papers' and suites' files: how they are read, and the grids of their experiments."""
+"""The tables of papers' and suites' files: how they are read, their rows, and the grids of their experiments."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from elephan.evaluation.templates import points
+from elephan.evaluation.templates import filled, points
 from elephan.scenario import ScenarioError, reading
 from elephan.scenario.errors import join_path
 from elephan.scenario.words import hint
@@ -58,6 +58,55 @@ def listed(values: list[Any] | str, lists: Lists) -> Sequence[Any]:
         known = f"is not one of the lists {', '.join(lists)}" if lists else "is not a list of values"
         raise ScenarioError(f"'{values}' {known}")
     return lists[values]
+
+
+def expanded(table: Mapping[str, Any], fields: Container[str], *, partly: bool = False) -> Iterator[dict[str, Any]]:
+    """The tables that one table with ``columns`` and ``rows`` stands for; a table without rows stands for itself.
+
+    Each row has a value for each of the columns, and perhaps a table of fields that only this row has. A column that is
+    named as one of the ``fields`` sets that field, and each column is a placeholder in the texts of the other fields. A
+    row is one table, or one for each of the ``cells``, which have further fields. With ``partly``, placeholders that
+    are no columns stay.
+
+    Raises:
+        ScenarioError: a row does not fit the columns, or a placeholder is not one.
+    """
+    kept = {key: value for key, value in table.items() if key not in ("columns", "rows")}
+    cells = kept.pop("cells") if isinstance(kept.get("cells"), list) else [{}]
+    columns, rows = table.get("columns", []), table.get("rows", [[]])
+    if not isinstance(columns, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise ScenarioError("not rows; write columns = [NAME, ...] and rows = [[VALUE, ...], ...]", path="rows")
+    for row in rows:
+        own = row[-1] if len(row) == len(columns) + 1 else {}
+        if len(row) not in (len(columns), len(columns) + 1) or not isinstance(own, dict):
+            raise ScenarioError(f"{row}: a row has {', '.join(columns)}", path="rows")
+        given = dict(zip(columns, row, strict=False))
+        shared = kept | {name: value for name, value in given.items() if name in fields}
+        for cell in cells:
+            yield filled(shared | cell | own, given, partly=partly) if columns else shared | cell
+
+
+def with_rows(stated: Any, table: type[BaseModel], name: str) -> Any:
+    """Tables of a file, each that has rows as the tables that it stands for (:func:`expanded`). Placeholders that are
+    no columns stay, since they are filled later.
+
+    Args:
+        stated: one table or several, as they are written.
+        table: the tables' fields; if it takes any field, each column sets one.
+        name: the tables' name in the file.
+    """
+    known = {field.alias or key for key, field in table.model_fields.items()}
+    found: list[Any] = []
+    for i, one in enumerate(stated if isinstance(stated, list) else [stated]):
+        if not isinstance(one, dict):
+            found.append(one)
+            continue
+        fields = one.get("columns", ()) if table.model_config.get("extra") == "allow" else known
+        try:
+            found += expanded(one, fields, partly=True)
+        except ScenarioError as error:
+            raise error.located(path=join_path(name, i)) from None
+    return found
 
 
 _Model = TypeVar("_Model", bound=BaseModel)

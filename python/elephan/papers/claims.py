@@ -12,8 +12,7 @@ from pydantic import ConfigDict, Field
 from elephan.evaluation.conditions import Where
 from elephan.evaluation.criteria import CriterionError, Number, SubjectCriterion, check
 from elephan.evaluation.relations import RELATIONS
-from elephan.evaluation.tables import made, read
-from elephan.evaluation.templates import filled
+from elephan.evaluation.tables import expanded, made, read
 from elephan.papers.schema import ClaimsTable, ExperimentTable, ExplanationsTable
 from elephan.scenario import ScenarioError
 from elephan.scenario.fields import Switch, Text, chosen
@@ -95,7 +94,7 @@ def parse_claims(file: ClaimsTable, source: str = "claims.toml") -> ClaimSet:
     """The claims of a claims file.
 
     A ``[[claim]]`` is one claim, or with ``columns`` and ``rows`` several claims that share its other fields
-    (:func:`_expanded`). Ids are written without the paper's id.
+    (:func:`elephan.evaluation.tables.expanded`). Ids are written without the paper's id.
 
     Raises:
         ScenarioError: a field is missing, unknown or has a value that is not allowed, or an id occurs twice.
@@ -104,7 +103,7 @@ def parse_claims(file: ClaimsTable, source: str = "claims.toml") -> ClaimSet:
     experiments = {row.id: row for row in rows}
     claims: dict[str, Claim] = {}
     for written in file.claim:
-        for table in _expanded(file.defaults | written, source):
+        for table in _rows(file.defaults | written, source):
             table = {"quantity": file.quantities.get(str(table.get("metric")), "")} | table
             claim = _parse_claim(_completed(table, file.paper, experiments), source)
             if claim.id in claims:
@@ -115,27 +114,12 @@ def parse_claims(file: ClaimsTable, source: str = "claims.toml") -> ClaimSet:
     return ClaimSet(tuple(claims.values()), experiments, file.lists)
 
 
-def _expanded(table: Mapping[str, Any], source: str) -> Iterator[dict[str, Any]]:
-    """The claims that a table states.
-
-    Each of its ``rows`` has a value for each of the ``columns``, and perhaps a table of fields that only this row has.
-    A column that is named as a field of a claim sets that field, and each column is a placeholder in the texts of the
-    other fields. A row is one claim, or one for each of the ``cells``, which have further fields.
-    """
-    shared = {key: value for key, value in table.items() if key not in ("columns", "rows", "cells")}
-    columns: list[str] = table.get("columns", [])
-    fields = [name for name in columns if name in _FIELDS]
-    for row in table.get("rows", [[]]):
-        own = row[-1] if len(row) == len(columns) + 1 else {}
-        if len(row) not in (len(columns), len(columns) + 1) or not isinstance(own, dict):
-            raise ScenarioError(f"{source}: {table.get('id', '')}: {row}: a row has {', '.join(columns)}")
-        given = dict(zip(columns, row, strict=False))
-        stated = shared | {name: given[name] for name in fields}
-        try:
-            for cell in table.get("cells", [{}]):
-                yield filled(stated | cell | own, given) if columns else stated | cell
-        except ScenarioError as error:
-            raise ScenarioError(f"{source}: {table.get('id', '')}: {error.message}") from None
+def _rows(table: Mapping[str, Any], source: str) -> Iterator[dict[str, Any]]:
+    """The tables of a table's claims."""
+    try:
+        yield from expanded(table, _FIELDS)
+    except ScenarioError as error:
+        raise ScenarioError(f"{source}: {table.get('id', '')}: {error.message}") from None
 
 
 def _completed(table: Mapping[str, Any], paper: str, experiments: Mapping[str, ExperimentTable]) -> dict[str, Any]:

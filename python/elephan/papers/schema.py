@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from elephan.evaluation.tables import Grid, GridTable, Lists, Table
+from elephan.evaluation.tables import Grid, GridTable, Lists, Table, with_rows
 
 
 class RunsTable(GridTable):
@@ -45,6 +45,12 @@ class ClaimsTable(Table):
     lists: dict[str, tuple[Any, ...]] = Field(default_factory=dict, description="lists of values that grids name")
     experiment: tuple[ExperimentTable, ...] = ()
     claim: tuple[dict[str, Any], ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rows(cls, stated: dict[str, Any]) -> dict[str, Any]:
+        """Give each row of an experiment with ``columns`` and ``rows`` a table of its own."""
+        return stated | {"experiment": with_rows(stated.get("experiment", []), ExperimentTable, "experiment")}
 
 
 class ExplanationTable(Table):

@@ -11,7 +11,7 @@ from typing import Any
 
 from elephan.evaluation import tables
 from elephan.evaluation.relations import RELATIONS
-from elephan.evaluation.templates import filled
+from elephan.evaluation.templates import filled, left_open
 from elephan.metrics.registry import find, get, registry
 from elephan.scenario import Scenario, ScenarioError
 from elephan.scenario.words import hint
@@ -142,6 +142,7 @@ def _check_names(suite: Suite) -> None:
     for i, criterion in enumerate(table.criterion):
         with _at(f"criterion[{i}]"):
             _check_section(table, criterion.section)
+            _check_words(criterion)
             _check_criterion(suite, criterion)
 
 
@@ -176,6 +177,12 @@ def _check_metric(name: str, field: str) -> None:
 def _check_section(table: SuiteTable, section: str) -> None:
     if table.sections:
         _known(section, table.sections, "a section", "section")
+
+
+def _check_words(criterion: CriterionTable) -> None:
+    for field in ("text", "reason"):
+        for name in left_open(getattr(criterion, field)):
+            raise ScenarioError(f"'{{{name}}}' is not a column of this criterion", path=field)
 
 
 def _check_options(criterion: CriterionTable) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from elephan.evaluation.criteria import Criterion, Margin, Number, number
 from elephan.evaluation.relations import RELATIONS, Allowed
-from elephan.evaluation.tables import GridTable, Table
+from elephan.evaluation.tables import GridTable, Table, with_rows
 from elephan.scenario.errors import ScenarioError
 from elephan.scenario.fields import Name, Text, chosen, parsed
 
@@ -192,7 +192,18 @@ class SuiteTable(Table):
     ellipse: tuple[EllipseTable, ...] = Field((), description="trade-offs that are drawn")
     curve: tuple[CurveTable, ...] = Field((), description="lines that are drawn")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _rows(cls, stated: dict[str, Any]) -> dict[str, Any]:
+        """Give each row of a table with ``columns`` and ``rows`` a table of its own."""
+        cells = stated.get("cells", {})
+        found = {name: with_rows(stated[name], TABLES[name], name) for name in _IN_ROWS if name in stated}
+        if isinstance(cells, dict):
+            found["cells"] = {name: with_rows(rows, CellTable, f"cells.{name}") for name, rows in cells.items()}
+        return stated | found
 
+
+_IN_ROWS = ("experiment", "criterion", "obligation", "ellipse", "curve")
 TABLES: dict[str, type[BaseModel]] = {
     "cells": CellTable,
     "experiment": ExperimentTable,
