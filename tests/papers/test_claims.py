@@ -255,6 +255,19 @@ def test_a_table_is_a_claim_for_each_number() -> None:
     assert [claim.robustness for claim in found] == ["high", "high", "low", "low"]
 
 
+def test_cells_may_have_rows_too() -> None:
+    table = {key: value for key, value in BASE.items() if key not in ("id", "subject")} | {
+        "columns": ["buffer"], "rows": [[600], [2000]],
+        "cells": [
+            {"id": "{buffer}.{subject}", "columns": ["subject", "robustness"], "rows": [["a", "low"], ["b", "high"]]},
+            {"id": "{buffer}.all", "subject": "all {buffer}"},
+        ],
+    }  # fmt: skip
+    found = [(claim.id, claim.subject, claim.robustness) for claim in parse_claims(written([table])).claims]
+    assert found[:3] == [("p.600.a", "a", "low"), ("p.600.b", "b", "high"), ("p.600.all", "all 600", "high")]
+    assert [name for name, _, _ in found[3:]] == ["p.2000.a", "p.2000.b", "p.2000.all"]
+
+
 def test_fields_that_follow_need_not_be_written() -> None:
     short = {key: value for key, value in BASE.items() if key not in ("figure", "tolerance_kind", "expected", "basis")}
     rows = {"relation": "greater_than_other", "other": ["b"], "columns": ["id"], "rows": [["two"]]}

@@ -60,19 +60,25 @@ def listed(values: list[Any] | str, lists: Lists) -> Sequence[Any]:
     return lists[values]
 
 
-def expanded(table: Mapping[str, Any], fields: Container[str], *, partly: bool = False) -> Iterator[dict[str, Any]]:
+def expanded(
+    table: Mapping[str, Any], fields: Container[str] | None, *, partly: bool = False
+) -> Iterator[dict[str, Any]]:
     """The tables that one table with ``columns`` and ``rows`` stands for; a table without rows stands for itself.
 
     Each row has a value for each of the columns, and perhaps a table of fields that only this row has. A column that is
-    named as one of the ``fields`` sets that field, and each column is a placeholder in the texts of the other fields. A
-    row is one table, or one for each of the ``cells``, which have further fields. With ``partly``, placeholders that
-    are no columns stay.
+    named as one of the ``fields`` (any name if ``None``) sets that field, and each column is a placeholder in the texts
+    of the other fields. A row is one table, or one for each of the ``cells``: tables with further fields, perhaps with
+    rows of their own. With ``partly``, placeholders that are no columns stay.
 
     Raises:
         ScenarioError: a row does not fit the columns, or a placeholder is not one.
     """
     kept = {key: value for key, value in table.items() if key not in ("columns", "rows")}
-    cells = kept.pop("cells") if isinstance(kept.get("cells"), list) else [{}]
+    cells: list[dict[str, Any]] = [{}]
+    if isinstance(kept.get("cells"), list | dict):
+        each = kept.pop("cells")
+        each = each if isinstance(each, list) else [each]
+        cells = [cell for one in each for cell in expanded(one, fields, partly=True)]
     columns, rows = table.get("columns", []), table.get("rows", [[]])
     if not isinstance(columns, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise ScenarioError("not rows; write columns = [NAME, ...] and rows = [[VALUE, ...], ...]", path="rows")
@@ -81,7 +87,7 @@ def expanded(table: Mapping[str, Any], fields: Container[str], *, partly: bool =
         if len(row) not in (len(columns), len(columns) + 1) or not isinstance(own, dict):
             raise ScenarioError(f"{row}: a row has {', '.join(columns)}", path="rows")
         given = dict(zip(columns, row, strict=False))
-        shared = kept | {name: value for name, value in given.items() if name in fields}
+        shared = kept | {name: value for name, value in given.items() if fields is None or name in fields}
         for cell in cells:
             yield filled(shared | cell | own, given, partly=partly) if columns else shared | cell
 
@@ -101,7 +107,7 @@ def with_rows(stated: Any, table: type[BaseModel], name: str) -> Any:
         if not isinstance(one, dict):
             found.append(one)
             continue
-        fields = one.get("columns", ()) if table.model_config.get("extra") == "allow" else known
+        fields = None if table.model_config.get("extra") == "allow" else known
         try:
             found += expanded(one, fields, partly=True)
         except ScenarioError as error:

@@ -103,3 +103,9 @@ class PaperTable(Table):
     quick: QuickTable
     assumption: tuple[AssumptionTable, ...] = ()
     variant: tuple[VariantTable, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rows(cls, stated: dict[str, Any]) -> dict[str, Any]:
+        """Give each row of a variant with ``columns`` and ``rows`` a table of its own."""
+        return stated | {"variant": with_rows(stated.get("variant", []), VariantTable, "variant")}
