@@ -39,6 +39,8 @@ _EXPONENTIAL = 3.7
 """Exponential quantile at 97.5 %."""
 _FASTER, _MORE_TOKENS = 2.0, 0.3
 """Largest rate of a bottleneck that does not show it, as a multiple of the flow's, and share of unused tokens."""
+_MOST_OF_TOKENS = 0.9
+"""Largest share of others that take a policer's tokens."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,18 @@ class Hypotheses:
             rate_bps = of.mean_bps * (1.0 + _MORE_TOKENS * self.stream.random())
         elif of.rate is not None:
             rate_bps = max(1e3, self._normal(of.rate))
+        elif policed and of.queue.assumed_policer is not None:
+            # So much passed, and others may have taken the rest of more.
+            share = traffic.share if traffic is not None else 0.0
+            rate_bps = max(of.queue.assumed_policer.rate_bps, of.mean_bps / (1.0 - share))
+            return float(rate_bps * (1.0 + _MORE_TOKENS * self.stream.random()))
         elif policed:
             rate_bps = of.best.rate_bps
         else:
             rate_bps = of.best.rate_bps * _FASTER ** self.stream.random()
         # Others share the tokens of a policer, and this flow had the rest.
-        return float(rate_bps / (1.0 - traffic.share) if policed and traffic is not None else rate_bps)
+        had_rest = policed and traffic is not None and not of.queue.is_shared
+        return float(rate_bps / (1.0 - traffic.share) if had_rest and traffic is not None else rate_bps)
 
     def _discipline(self, number: int) -> str:
         of = self.of
@@ -172,9 +180,10 @@ class Hypotheses:
             return None
         # Disciplines come in fives or sevens, so that sixes meet each of them.
         kind = _OPEN_TRAFFIC[number % len(_OPEN_TRAFFIC)]
-        if kind is None or (discipline == "policer" and kind == "intermittent"):
+        if kind is None:
             return None
-        share = float(self.stream.uniform(*_UNSEEN_OTHERS))
+        least, most = _UNSEEN_OTHERS
+        share = float(self.stream.uniform(least, _MOST_OF_TOKENS if discipline == "policer" else most))
         size = round(self.stream.uniform(*_UNSEEN_BYTES))
         return OtherTraffic(kind, share, size, float(self.stream.uniform(0.0, _LATEST * self.of.span_s)))
 

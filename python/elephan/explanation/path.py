@@ -131,7 +131,7 @@ class _Fit:
                 if rate.value < 1.5 * queue.rate.value:
                     base = base_rtt_of_fast_link(self.events, rate.value)
                 rate, why_rate = queue.rate, "rate of the policer's tokens"
-                others = Others(None, "others share the tokens of a policer, and not a queue")
+                others = queue.others or Others(None, "others share the tokens of a policer, and not a queue")
                 if rate.high - rate.low > 2 * _WIDEST_RATE * rate.value:
                     why_rate = f"tokens of {rate.low / 1e6:.3g} to {rate.high / 1e6:.3g} Mbit/s explain the drops alike"
                     rate = None

@@ -21,6 +21,9 @@ import numpy as np
 from elephan.explanation.disciplines import VirtualQueue, codel_excess, pie_ratio, virtual_queue
 from elephan.explanation.estimates import share_of
 from elephan.explanation.events import Events
+from elephan.explanation.others import Others
+from elephan.explanation.results import OtherTraffic
+from elephan.explanation.shared_policers import SharedTokens, fastest, missing_tokens, shared_tokens, with_others
 from elephan.explanation.waits import FullQueue, OtherPackets, Waits, full_queue, other_packets
 from elephan.metrics.statistics import Interval
 
@@ -49,6 +52,8 @@ _SHARED = 0.02
 """Share of other traffic in the queue that counts."""
 _FIRST_ROUNDS, _MOSTLY_BELOW = 3.0, 0.8
 """Round trips with a full queue in which slow start overflows it, and least share of later drops that are below."""
+_PARTS = 10
+"""Parts of a capture of which the fastest shows a rate that passes."""
 _CLUSTERED, _SINGLE = 0.45, 0.25
 """Least share of drops next to another at a policer, and the largest one of random losses."""
 _DEPENDS = 0.05
@@ -74,6 +79,8 @@ class Queue:
         assumed: full packets that a simulated buffer holds where its size is not identifiable.
         full: share of the packets that nearly filled a drop-tail queue.
         assumed_policer: tokens that let the flow pass where the rate is not identifiable.
+        is_shared: the tokens of a policer are those of all traffic.
+        others: other traffic that shares them; ``None`` if nothing is known of it.
     """
 
     name: str | None
@@ -87,6 +94,8 @@ class Queue:
     assumed: Interval | None = None
     assumed_policer: VirtualQueue | None = None
     full: float = 0.0
+    is_shared: bool = False
+    others: Others | None = None
 
 
 def find_queue(
@@ -132,6 +141,10 @@ class _Finder:
         explains = policed.cost <= _POLICED
         explains |= not shows_limit and is_large and policed.certain_cost <= _POLICED_FOR_CERTAIN
         is_policer = explains and (policed.rate_bps < _SLOWER * self.rate_bps or self._passes(policed))
+        may_be_policer = self._may_be_policer()
+        tokens = None if is_policer else self._shared_tokens(may_be_policer=may_be_policer)
+        if tokens is not None:
+            return self._shared(tokens)
         known = np.isfinite(waits.likely_s)
         at, wait, lost = waits.at_s[known], waits.likely_s[known], waits.lost[known]
         codel = codel_excess(at, wait, lost, self.packet_s, self.error_s)
@@ -139,13 +152,14 @@ class _Finder:
         if codel >= (_CODEL_OF_FULL if is_full else _CODEL):
             return self._active("codel", "CoDel", f"{codel:.0%} of the drops are at the times of CoDel's control law")
         if is_full:
-            return self._managed(full, others) or self._droptail(full, others)
+            found = self._managed(full, others) or self._droptail(full, others)
+            # A short queue without a size of its own is no evidence against a policer.
+            return self._hidden() if found.buffer_packets is None and self._is_no_limit() else found
         if is_policer:
             return self._policer(policed)
+        if may_be_policer:
+            return self._hidden()
         clustered = self._clustered()
-        if clustered >= _CLUSTERED and self.mean_bps < _HALF * self.rate_bps and self._is_short():
-            reason = "packets are lost in clusters while the queue is short, as by a policer whose tokens do not show"
-            return Queue(None, reason, loss_reason=reason, hides_rate=True, assumed_policer=policed)
         independent = self._independence()
         ratio = pie_ratio(at, wait, self.drops)
         by_chance = share_of(self.drops, self.drops)
@@ -156,7 +170,56 @@ class _Finder:
         reason = "the drops are neither those of a full queue or a policer nor those of CoDel or PIE"
         return Queue(None, reason, loss_reason=reason)
 
+    def _may_be_policer(self) -> bool:
+        """Packets are lost in clusters while the queue is short, of a flow that is far from filling the link."""
+        return self._clustered() >= _CLUSTERED and self.mean_bps < _HALF * self.rate_bps and self._is_short()
+
+    def _is_no_limit(self) -> bool:
+        """The queue is short, and what passes between drops is far from the rate of the link, or above it."""
+        most = fastest(self.waits)
+        if most is None or not self._is_short():
+            return False
+        return not _HALF * self.rate_bps <= most * self.wire_bits <= self.rate_bps / _SLOWER
+
+    def _shared_tokens(self, *, may_be_policer: bool) -> SharedTokens | None:
+        """Tokens that others take, too, slower than the link."""
+        tokens = shared_tokens(self.waits, self.wire_bits, self.packet_s, 0.0 if self.events.exact else self.error_s)
+        if tokens is None or tokens.rate.value >= _SLOWER * self.rate_bps:
+            return None
+        # Others in a short queue take what the flow leaves, too.
+        return tokens if tokens.others is None or may_be_policer else None
+
+    def _shared(self, tokens: SharedTokens) -> Queue:
+        others = None
+        if tokens.others is not None:
+            size = round(tokens.size * self.events.wire_bytes)
+            others = Others(
+                tokens.others, "what others have of the policer's tokens, from the link behind it",
+                OtherTraffic("steady", tokens.others.value, size), "they are met as often at any time",
+            )  # fmt: skip
+        return Queue(
+            "policer", tokens.reason, tokens.burst_packets, "packets that passed before the first drop", tokens.rate,
+            loss_reason="the policer drops packets at any wait, too", is_shared=True, others=others,
+        )  # fmt: skip
+
+    def _hidden(self) -> Queue:
+        """A policer that others share, of which only a part is seen."""
+        reason = "packets are lost in clusters while the queue is short, as by a policer whose tokens do not show"
+        most = fastest(self.waits)
+        if most is None:
+            passed, _ = np.histogram(self.waits.at_s[~self.waits.lost], bins=_PARTS)
+            rate_bps = float(passed.max()) * self.wire_bits * _PARTS / float(np.ptp(self.waits.at_s))
+        else:
+            rate_bps = max(most * self.wire_bits, self.mean_bps)
+            reason += f"; up to {rate_bps / 1e6:.3g} Mbit/s passed between drops"
+        burst = float(missing_tokens(self.waits, rate_bps / self.wire_bits)[self.waits.lost][0]) + 1
+        assumed = VirtualQueue(rate_bps, burst, np.inf)
+        return Queue(None, reason, loss_reason=reason, hides_rate=True, assumed_policer=assumed)
+
     def _few(self) -> Queue:
+        known = self.waits.accepted_s
+        if self.drops > 1 and len(known) and known.max() < _SHORT_SHARE * self.base_s and self._may_be_policer():
+            return self._hidden()
         reason = f"{self.drops} losses are too few to show which queue, if any, dropped them"
         loss = share_of(0, self.sent, doubtful=self.drops)
         return Queue(None, reason, loss=loss, loss_reason=f"{self.drops} losses, which may be the queue's")
@@ -217,9 +280,14 @@ class _Finder:
     def _policer(self, policed: VirtualQueue) -> Queue:
         wide = max(0.02 * policed.rate_bps, policed.high_bps - policed.rate_bps, policed.rate_bps - policed.low_bps)
         burst = max(policed.burst_packets, 1.0)
+        size = Interval(burst, 0.9 * burst - 1, 1.1 * burst + 1)
+        if self.events.exact:
+            tokens = with_others(policed.rate_bps, size, self.waits, self.wire_bits, self.packet_s)
+            if tokens is not None:
+                return self._shared(tokens)
         return Queue(
             "policer", f"a token bucket explains all but {min(policed.cost, policed.certain_cost):.0%} of the drops",
-            Interval(burst, 0.9 * burst - 1, 1.1 * burst + 1), "burst of the policer",
+            size, "burst of the policer",
             Interval(policed.rate_bps, policed.rate_bps - wide, policed.rate_bps + wide),
             loss_reason="the policer drops packets at any wait, too",
         )  # fmt: skip

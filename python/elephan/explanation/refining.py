@@ -134,7 +134,8 @@ class _Refiner:
         is_open = path.queue != self.of.queue or not self.of.by_name["buffer"].identifiable
         buffer_bytes = self._varied(path.buffer_bytes) if is_open else path.buffer_bytes
         loss = min(_MOST_LOSS, self._varied(path.loss))
-        return replace(path, loss=loss, traffic=traffic, buffer_bytes=buffer_bytes)
+        rate_bps = path.rate_bps if self.of.by_name["rate"].identifiable else self._varied(path.rate_bps)
+        return replace(path, rate_bps=rate_bps, loss=loss, traffic=traffic, buffer_bytes=buffer_bytes)
 
     def _varied(self, value: float) -> float:
         return float(value * np.exp(_SPREAD * self.stream.standard_normal()))

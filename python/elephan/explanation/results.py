@@ -207,6 +207,11 @@ class PathDraw:
         share = self.traffic.share if self.traffic is not None else 0.0
         return f"{max(1.0, share * self.rate_bps):.0f} bit/s"
 
+    def load(self, queue: str | None = None) -> str:
+        """Load of other traffic that comes and goes, of the rate of the link."""
+        share = min(max(self.traffic.share if self.traffic is not None else 0.0, 0.001), 0.95)
+        return f"{100 * share / (_LINK_BEHIND if (queue or self.queue) == 'policer' else 1):.2f}%"
+
     def options(self, queue: str | None = None) -> dict[str, Any]:
         """Fields of a dumbbell, with the path's own queue or another."""
         queue = queue or self.queue
@@ -247,7 +252,7 @@ class PathDraw:
         if traffic is None:
             return fields
         if traffic.kind == "intermittent":
-            return fields | {"traffic[0].load": _load(traffic)}
+            return fields | {"traffic[0].load": self.load(queue)}
         if traffic.kind == "bulk":
             return fields | {"flow[1].start": _start(traffic)}
         size = f"{traffic.packet_bytes} bytes"
@@ -303,17 +308,13 @@ class PathFit:
         flows = [{"name": FLOW, **({"algorithm": flow} if isinstance(flow, str) else flow)}]
         traffic = draw.traffic
         if traffic is not None and traffic.kind == "intermittent":
-            options["traffic"] = [{"name": "other", "algorithm": "cubic", "load": _load(traffic)}]
+            options["traffic"] = [{"name": "other", "algorithm": "cubic", "load": draw.load(changes.get("queue"))}]
         elif traffic is not None and traffic.kind == "bulk":
             flows.append({"name": "other", "algorithm": "cubic", "start": _start(traffic)})
         elif traffic is not None:
             datagrams = {"rate": draw.datagrams, "size": f"{traffic.packet_bytes} bytes", "arrivals": "poisson"}
             flows.append({"name": "other", "algorithm": "datagrams", "datagrams": datagrams})
         return Scenario.dumbbell(flows, **{**options, **changes})
-
-
-def _load(traffic: OtherTraffic) -> str:
-    return f"{100 * min(max(traffic.share, 0.001), 0.95):.2f}%"
 
 
 def _start(traffic: OtherTraffic) -> str:

@@ -213,11 +213,18 @@ def other_packets(waits: Waits, packet_s: float, limit_s: float) -> OtherPackets
     own = np.diff(np.cumsum(~waits.lost)[exact]) * packet_s
     full = (waits.wait_s[exact][1:] > limit_s / 2) & (waits.wait_s[exact][:-1] > limit_s / 2)
     added = np.maximum((grown - own)[full] / packet_s, 0.0)
+    size = usual_size(added)
+    if size is None:
+        return OtherPackets(0.0, 1.0)
+    total = float(added.sum())
+    return OtherPackets(total / max(total + float(own[full].sum()) / packet_s, 1e-9), size)
+
+
+def usual_size(added: Floats) -> float | None:
+    """Size of most packets of others, relative to a full one, from what they added between neighboring packets."""
     some = added[(added > _SMALLEST) & (added < 1 + _SMALLEST)]
     if len(some) < _FEWEST:
-        return OtherPackets(0.0, 1.0)
+        return None
     counts, edges = np.histogram(some, bins=np.linspace(0, 1 + _SMALLEST, 24))
     place = int(counts.argmax())
-    size = float(np.median(some[(some >= edges[place]) & (some <= edges[place + 1])]))
-    total = float(added.sum())
-    return OtherPackets(total / max(total + float(own[full].sum()) / packet_s, 1e-9), min(size, 1.0))
+    return min(1.0, float(np.median(some[(some >= edges[place]) & (some <= edges[place + 1])])))
