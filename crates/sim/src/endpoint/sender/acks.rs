@@ -258,13 +258,22 @@ impl Sender {
             self.rounds.restart(self.next.into());
         }
         let round_start = !restarted && self.rounds.on_ack(cumulative.into(), self.next.into());
-        if self.trains.are_allowed() {
-            self.trains.note_round(round_start, !was_open, self.stats.cwnd);
+        if !was_open {
+            self.trains.begin_anew();
         }
+        self.note_round_of_trains(round_start);
         if (round_start || restarted) && !self.validates_window() {
             self.window_use.begin_round();
         }
         round_start
+    }
+
+    /// Adapts the length of trains at an ACK, with which a round trip may begin.
+    #[inline(always)]
+    pub(super) fn note_round_of_trains(&mut self, begins: bool) {
+        if begins && self.trains.are_allowed() {
+            self.trains.begin_round(self.stats.cwnd);
+        }
     }
 
     /// Fills in the fields of an ACK that only some algorithms need.

@@ -57,6 +57,7 @@ impl Sender {
         self.board.advance_clean(cumulative);
         let (min_rtt, rtt) = self.measure_plainly(packet);
         let round_start = self.rounds.on_ack(cumulative.into(), self.next.into());
+        self.note_round_of_trains(round_start);
         if round_start {
             self.window_use.begin_round();
         }
@@ -114,6 +115,8 @@ impl Sender {
         let min_rtt = self.rtt.on_sample(sample);
         let smoothed = if una == newest { rtt } else { self.rtt_of_oldest(packet, una, rtt) };
         self.rtt.smooth(smoothed, cumulative, self.next);
+        let round_start = self.rounds.on_ack(cumulative.into(), self.next.into());
+        self.note_round_of_trains(round_start);
         let ack = Ack {
             now: self.host_seconds(now),
             acked,
@@ -121,7 +124,7 @@ impl Sender {
             min_rtt,
             srtt: self.rtt.srtt(),
             in_flight: f64::from(in_flight),
-            round_start: self.rounds.on_ack(cumulative.into(), self.next.into()),
+            round_start,
             sample: Some(Sample {
                 state: Recovery::Open,
                 then: Recovery::Open,

@@ -54,17 +54,18 @@ impl Trains {
         if let Allowed::Any(longest) = self.allowed { longest.min(MOST_IN_TRAIN / 2) } else { 1 }
     }
 
-    /// Adapts the length of trains at an ACK: a round trip may begin with a window of `cwnd` segments, or the sender repairs
-    /// losses, after which the queue may still be full.
+    /// Shortens the trains while losses are repaired, after which the queue may still be full.
     #[inline]
-    pub fn note_round(&mut self, begins: bool, repairs: bool, cwnd: f64) {
-        if repairs {
-            (self.share, self.is_steady) = (SHARE_AFTER_RECOVERY, false);
-        } else if begins {
-            self.share = (2.0 * self.share).min(1.0);
-            self.is_steady = (cwnd - self.window).abs() <= cwnd * MOST_CHANGE;
-            self.window = cwnd;
-        }
+    pub fn begin_anew(&mut self) {
+        (self.share, self.is_steady) = (SHARE_AFTER_RECOVERY, false);
+    }
+
+    /// Adapts the length of trains where a round trip begins with a window of `cwnd` segments.
+    #[inline(never)]
+    pub fn begin_round(&mut self, cwnd: f64) {
+        self.share = (2.0 * self.share).min(1.0);
+        self.is_steady = (cwnd - self.window).abs() <= cwnd * MOST_CHANGE;
+        self.window = cwnd;
     }
 
     /// True if segments wait.
