@@ -7,7 +7,7 @@ import pytest
 import elephan
 from elephan.runs.result import measured_range
 from elephan.runs.work import takes_s
-from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario import Scenario, ScenarioError, catalog, transports
 
 
 def scenario(**changes: Any) -> Scenario:
@@ -80,3 +80,54 @@ def test_the_estimate_of_a_time_knows_which_algorithms_have_trains() -> None:
         return takes_s(scenario(duration="200 s", dumbbell=path, flow=[{"algorithm": algorithm}]))
 
     assert cost("htcp") == cost("cubic") < cost("bbr3") < cost("cdg") == cost("fast")
+
+
+def long_fat(algorithm: str, stack: str, **changes: Any) -> Scenario:
+    """One flow on 5 Gbit/s and 40 ms; slow start ends well below the BDP of 16,667 segments."""
+    return Scenario.from_dict(
+        {
+            "duration": "6 s",
+            "sample_period": "0.1 s",
+            "stack": {"base": stack, "initial_ssthresh": "12000 segments"},
+            "dumbbell": {"rate": "5 Gbit/s", "rtt": "40 ms", "buffer": "1 BDP"},
+            "flow": [{"algorithm": algorithm}],
+        }
+        | changes
+    )
+
+
+def goodput_and_window(scenario: Scenario, resolution: str) -> tuple[float, float, float, int]:
+    """Goodput, Mbit/s; windows after a tenth of the run and on average in its last third, segments; and loss events."""
+    run = elephan.run(scenario.replace({"resolution": resolution}))
+    windows = run.samples["cwnd"].to_numpy()
+    flow = run.flows.row(0, named=True)
+    return flow["goodput_mbps"], windows[len(windows) // 10], windows[-20:].mean(), flow["loss_events"]
+
+
+ALONE = [
+    name
+    for name in catalog.spellings(catalog.algorithms())
+    if catalog.router(name.partition(":")[0]) is None and transports.backend_of(name) is None
+]
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_each_preset_grows_in_trains_as_in_single_segments(name: str) -> None:
+    scenario = long_fat(name, "linux-2.6" if "2.6" in name else "linux")
+    (goodput, first, last, losses), (goodput_singly, first_singly, last_singly, losses_singly) = (
+        goodput_and_window(scenario, resolution) for resolution in ("train", "segment")
+    )
+    assert goodput == pytest.approx(goodput_singly, rel=0.01)
+    assert losses == losses_singly
+    assert last - first == pytest.approx(last_singly - first_singly, rel=0.05, abs=20)
+
+
+@pytest.mark.parametrize("stack", ["linux", "linux-2.6", "ns2", "ns2-sack1", "rfc6675"])
+def test_each_stack_recovers_in_trains_as_in_single_segments(stack: str) -> None:
+    path = {"rate": "5 Gbit/s", "rtt": "40 ms", "buffer": "0.1 BDP"}
+    scenario = long_fat("stcp", stack, dumbbell=path)
+    (goodput, *_, losses), (goodput_singly, *_, losses_singly) = (
+        goodput_and_window(scenario, resolution) for resolution in ("train", "segment")
+    )
+    assert losses == losses_singly > 1
+    assert goodput == pytest.approx(goodput_singly, rel=0.01)

@@ -67,6 +67,9 @@ pub struct Needs {
     pub receiver_limits: bool,
     /// The RTT of every ACK, and not only those of some: filters of delays would take others for the mean.
     pub every_rtt: bool,
+    /// Each ACK, and not only what several acknowledge together: the window moves with the number of ACKs, or by the smallest
+    /// RTT of few segments.
+    pub every_ack: bool,
     /// Largest bursts of a Linux host's segmentation offload, as their number in a second at the pacing rate, in place of
     /// `tcp_tso_autosize`.
     pub bursts_per_s: Option<u16>,

@@ -192,7 +192,8 @@ impl LossBased for Bic {
 
     #[inline]
     fn requires(&self) -> Needs {
-        Needs { hz: self.p.form == Form::Linux, ..Needs::default() }
+        let is_linux = self.p.form == Form::Linux;
+        Needs { hz: is_linux, every_ack: is_linux, ..Needs::default() }
     }
 
     fn begin(&mut self, start: &Start) {

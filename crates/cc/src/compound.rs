@@ -503,7 +503,7 @@ impl Algorithm for Compound {
 
     #[inline]
     fn needs(&self) -> Needs {
-        Needs { rounds_restart: self.p.rules != Rules::Draft, ..Needs::default() }
+        Needs { rounds_restart: self.p.rules != Rules::Draft, every_ack: true, ..Needs::default() }
     }
 
     window_getters!();

@@ -14,6 +14,7 @@
 //!   start rule).
 
 use crate::ack::Ack;
+use crate::algorithm::Needs;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
 use crate::observe::observed;
@@ -207,6 +208,11 @@ observed! {
 
 impl LossBased for Hstcp {
     own_window!();
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { every_ack: self.p.form == Form::Table && self.win.integer(), ..Needs::default() }
+    }
 
     #[inline]
     fn grow(&mut self, _ack: &Ack, n: f64) {

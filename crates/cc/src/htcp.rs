@@ -329,7 +329,7 @@ impl LossBased for Htcp {
 
     #[inline]
     fn requires(&self) -> Needs {
-        Needs { hz: self.win.integer(), ..Needs::default() }
+        Needs { hz: self.win.integer(), every_ack: self.win.integer(), ..Needs::default() }
     }
 
     fn begin(&mut self, start: &Start) {

@@ -12,6 +12,7 @@
 //! is `linux-2.6`.
 
 use crate::ack::Ack;
+use crate::algorithm::Needs;
 use crate::linux::Recovery;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{Arithmetic, LossParams, LossWindow};
@@ -193,6 +194,11 @@ observed! {
 
 impl LossBased for Hybla {
     own_window!();
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { every_ack: self.win.integer(), ..Needs::default() }
+    }
 
     fn begin(&mut self, start: &Start) {
         if let Some(rtt) = start.rtt {

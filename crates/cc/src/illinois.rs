@@ -19,6 +19,7 @@
 //!   samples ignored for two round trips after a loss (preset `leith2008`).
 
 use crate::ack::Ack;
+use crate::algorithm::Needs;
 use crate::loss_based::{LossBased, own_window};
 use crate::loss_window::{LossParams, LossWindow};
 use crate::observe::observed;
@@ -287,6 +288,11 @@ observed! {
 
 impl LossBased for Illinois {
     own_window!();
+
+    #[inline]
+    fn requires(&self) -> Needs {
+        Needs { every_ack: self.win.integer(), ..Needs::default() }
+    }
 
     #[inline]
     fn acknowledge(&mut self, ack: &Ack) {

@@ -9,7 +9,7 @@
 //! schedule of the slowdowns. ECN counts as a loss.
 
 use crate::ack::Ack;
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Needs};
 use crate::delay_history::DelayHistory;
 use crate::event::Event;
 use crate::loss_window::window_getters;
@@ -247,6 +247,11 @@ impl Algorithm for LedbatPlusPlus {
             }
             _ => {}
         }
+    }
+
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { every_ack: true, ..Needs::default() }
     }
 
     window_getters!();

@@ -179,6 +179,7 @@ impl LossWindow {
         let counts_losses = self.has_start_rules && self.slow_start.counts_losses();
         Needs {
             losses: algorithm.losses || counts_losses,
+            every_ack: algorithm.every_ack || self.arithmetic == Arithmetic::Linux26,
             falling_targets: algorithm.falling_targets || counts_losses,
             pacing: algorithm.pacing || self.careful.is_some(),
             shares_pacing: !algorithm.pacing && self.careful.is_some(),

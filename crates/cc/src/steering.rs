@@ -154,7 +154,7 @@ impl Steering {
     /// Reports that the endpoint must make.
     #[must_use]
     pub fn needs(&self) -> Needs {
-        Needs { losses: true, own_recovery: true, pacing: self.paces, ..Needs::default() }
+        Needs { losses: true, own_recovery: true, pacing: self.paces, every_rtt: true, ..Needs::default() }
     }
 
     /// Time at which the step ends, s; `None` before the first ACK.

@@ -35,7 +35,7 @@ use crate::observe::observed;
 use crate::param::{BuildError, Entry, Kind, Preset, Settings, switch, value, word};
 use crate::plain_window::PlainWindow;
 use crate::reports::{Signal, Start};
-use crate::round_trip::{AckedBeyond, RoundTrip};
+use crate::round_trip::{AckedBeyond, RoundRtt, RoundTrip};
 
 /// TCP Vegas.
 #[derive(Clone, Debug)]
@@ -398,7 +398,13 @@ impl Algorithm for Vegas {
     #[inline]
     fn needs(&self) -> Needs {
         let of_linux = self.p.diff == Diff::Linux;
-        Needs { restarts: of_linux, idle_timeouts: of_linux, ..Needs::default() }
+        Needs {
+            restarts: of_linux,
+            idle_timeouts: of_linux,
+            every_rtt: self.p.round_rtt == RoundRtt::Mean,
+            every_ack: true,
+            ..Needs::default()
+        }
     }
 
     window_getters!();

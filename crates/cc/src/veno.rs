@@ -178,7 +178,7 @@ impl LossBased for Veno {
 
     #[inline]
     fn requires(&self) -> Needs {
-        Needs { restarts: self.win.integer(), ..Needs::default() }
+        Needs { restarts: self.win.integer(), every_ack: true, ..Needs::default() }
     }
 
     #[inline]

@@ -189,7 +189,7 @@ impl LossBased for Yeah {
     #[inline]
     fn requires(&self) -> Needs {
         let is_linux = self.win.integer();
-        Needs { rounds_restart: is_linux, restarts: is_linux, ..Needs::default() }
+        Needs { rounds_restart: is_linux, restarts: is_linux, every_ack: true, ..Needs::default() }
     }
 
     #[inline]

@@ -23,6 +23,11 @@ pub struct Progress {
     pub losses: Losses,
 }
 
+/// The first `place` of `parts` equal parts of `all`.
+fn part(all: u32, place: u32, parts: u32) -> u32 {
+    (u64::from(all) * u64::from(place) / u64::from(parts)) as u32
+}
+
 /// Rule of a recovery, with the state that it alone has.
 #[derive(Clone, Copy, Debug)]
 enum Rule {
@@ -129,6 +134,28 @@ impl Episode {
             }
         }
         self.window().into()
+    }
+
+    /// Handles an ACK that stands for `acks`, each of which releases what the rule allows. The rules that count segments
+    /// allow the same for all of them together.
+    pub fn on_train(&mut self, acks: u32, all: Progress) -> f64 {
+        if acks == 1 {
+            return self.on_ack(all);
+        }
+        let (holds_sent, acks) = match self.rule {
+            Rule::Pipe | Rule::Prr(_) => (false, 1),
+            Rule::PipeSack1 { .. } => (false, acks),
+            Rule::RateHalving { .. } | Rule::RateHalvingNs2 { .. } => (true, acks),
+        };
+        let (mut sent, mut window) = (0, 0.0);
+        for place in 1..=acks {
+            let [before, until] = [place - 1, place].map(|place| part(all.delivered, place, acks));
+            let in_flight = all.in_flight + all.delivered - until + sent;
+            let losses = Losses { begin: all.losses.begin && place == 1, ..all.losses };
+            window = self.on_ack(Progress { delivered: until - before, in_flight, losses, ..all });
+            sent += if holds_sent { self.allowance.saturating_sub(in_flight) } else { 0 };
+        }
+        window
     }
 
     /// Records that segments were sent during the recovery.

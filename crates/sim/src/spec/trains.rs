@@ -10,16 +10,18 @@ use super::resolution::Resolution;
 /// Smallest number of trains that fill a queue, all flows together.
 const TRAINS_PER_QUEUE: u64 = 100;
 
-/// Trains that a sender may have.
+/// The same for the bursts of segmentation offload, which leave together in any case, so that only the order matters in which
+/// those of several flows find the queue full. With 8 of them the mean queue of 15 CUBIC flows on 24 Gbit/s x 15 ms is 10 % too
+/// long (20 seeds, 4.4 standard errors), with 16 it is 1.0 +- 2.5 %, and with 32 0.5 +- 2.5 % (14 seeds each).
+const BURSTS_PER_QUEUE: u64 = 16;
+
+/// Trains that a sender may have: none if both numbers are at most 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Allowed {
-    /// Each segment may matter.
-    #[default]
-    None,
-    /// The bursts of segmentation offload, whose segments leave together in any case.
-    Bursts,
-    /// These bursts, and trains of at most this number of segments, which wait for each other.
-    Any(u32),
+pub(crate) struct Allowed {
+    /// Largest number of segments that wait for each other.
+    pub waiting: u32,
+    /// Largest train, and largest part of a burst of segmentation offload, whose segments need not wait.
+    pub longest: u32,
 }
 
 impl Spec {
@@ -28,28 +30,29 @@ impl Spec {
         let is_steady = self.events.is_none() && self.traffic.is_empty();
         let stack = &*flow.stack;
         let is_fast = !stack.reads_at_once && !stack.accurate_ecn && stack.host_ack_ps == 0 && stack.host_scan_ps == 0;
-        if self.resolution == Resolution::Segment || !is_steady || !is_fast || flow.application.is_some() {
-            return Allowed::None;
-        }
         let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
-        match needs.trains() {
-            _ if !links().all(LinkSpec::is_steady) => Allowed::None,
-            Trains::Bursts if stack.tso => Allowed::Bursts,
-            Trains::None | Trains::Bursts => Allowed::None,
-            Trains::Any => {
-                let (flows, bytes) = (self.flows.len() as u64, flow.packet_sizes()[0].1);
-                Allowed::Any(links().map(|link| link.longest_train(flows, bytes)).min().unwrap_or(1).max(1))
-            }
+        let may_wait = match needs.trains() {
+            Trains::Any => true,
+            Trains::Bursts if stack.tso => false,
+            Trains::None | Trains::Bursts => return Allowed::default(),
+        };
+        let is_plain = is_steady && is_fast && flow.application.is_none();
+        if self.resolution == Resolution::Segment || !is_plain || !links().all(LinkSpec::is_steady) {
+            return Allowed::default();
         }
+        let (flows, bytes) = (self.flows.len() as u64, flow.packet_sizes()[0].1);
+        let limit = links().filter_map(|link| link.most_packets(bytes)).min().unwrap_or(u64::MAX);
+        let share = |trains: u64| u32::try_from(limit / (trains * flows)).unwrap_or(u32::MAX);
+        let longest = share(BURSTS_PER_QUEUE);
+        Allowed { waiting: if may_wait { share(TRAINS_PER_QUEUE) } else { 1 }, longest }
     }
 }
 
 impl LinkSpec {
-    /// Largest number of segments of `bytes` that wait for each other, on a link that `flows` may share.
-    fn longest_train(&self, flows: u64, bytes: u64) -> u32 {
+    /// Largest number of packets of `bytes` that may wait.
+    fn most_packets(&self, bytes: u64) -> Option<u64> {
         let by_bytes = self.queue.limit_bytes.map(|limit| limit / bytes);
-        let limit = self.queue.limit_packets.into_iter().chain(by_bytes).min();
-        limit.map_or(u32::MAX, |limit| u32::try_from(limit / (TRAINS_PER_QUEUE * flows)).unwrap_or(u32::MAX))
+        self.queue.limit_packets.into_iter().chain(by_bytes).min()
     }
 
     /// True if the link's only decision about a packet is whether the queue has room for it.

@@ -77,6 +77,7 @@ const EVERYTHING: Needs = Needs {
     shares_pacing: false,
     receiver_limits: false,
     every_rtt: false,
+    every_ack: false,
     bursts_per_s: None,
     unhosted: false,
 };

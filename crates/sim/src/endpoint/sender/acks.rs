@@ -49,7 +49,7 @@ impl Sender {
         assert!(packet.at >= self.now, "a sender's clock went back");
         self.now = packet.at;
         self.stats.totals.acks += 1;
-        if self.is_clean(packet) && !self.forms_trains() {
+        if self.is_clean(packet) && !self.forms_trains() && !self.stands_for_several() {
             match self.shortcut {
                 Shortcut::None => {}
                 Shortcut::Plain => return self.on_plain_ack(packet, out),
@@ -207,7 +207,7 @@ impl Sender {
             answer: None,
         };
         self.complete(&mut ack, packet, report);
-        let window = self.algorithm.react(ack, |_| ());
+        let window = self.hand_on(ack);
         if marked > 0.0 {
             // A reduction for a mark begins before the ACK is counted in it (`tcp_fastretrans_alert`).
             self.reduce_if_asked(now);
@@ -215,7 +215,7 @@ impl Sender {
         let window = match self.repair.episode_mut() {
             Some(episode) if !self.needs.own_recovery => {
                 episode.follow(self.algorithm.ssthresh());
-                episode.on_ack(Progress { delivered, in_flight, in_order, losses })
+                episode.on_train(self.trains.acks, Progress { delivered, in_flight, in_order, losses })
             }
             _ => window,
         };
@@ -226,6 +226,15 @@ impl Sender {
         if self.repair.sends_new() && !self.trains.are_led {
             self.after_new_data(now, out);
         }
+    }
+
+    /// Hands an ACK to the algorithm. Returns its window.
+    #[inline(always)]
+    fn hand_on(&mut self, ack: Ack) -> f64 {
+        if self.stands_for_several() {
+            return self.react_to_each(&ack, self.trains.acks);
+        }
+        self.algorithm.react(ack, |_| ())
     }
 
     /// True if the window grows before the sender looks if a recovery is over, so that the ACK which ends a recovery does

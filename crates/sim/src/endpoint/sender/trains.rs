@@ -27,13 +27,25 @@ pub struct Trains {
     /// Window at the beginning of this round trip, segments, and true if it was about the same at that of the last one.
     window: f64,
     pub(super) is_steady: bool,
+    /// Number of ACKs that the one at hand stands for, and time by which the RTT of the first is shorter, s.
+    pub(super) acks: u32,
+    pub(super) shorter_rtt: f64,
     /// True if a capture decides what is sent and when, and not the sender.
     pub(super) are_led: bool,
 }
 
 impl Default for Trains {
     fn default() -> Self {
-        Self { allowed: Allowed::None, since: Time::NEVER, share: 1.0, window: 0.0, is_steady: false, are_led: false }
+        Self {
+            allowed: Allowed::default(),
+            since: Time::NEVER,
+            share: 1.0,
+            window: 0.0,
+            is_steady: false,
+            acks: 1,
+            shorter_rtt: 0.0,
+            are_led: false,
+        }
     }
 }
 
@@ -41,7 +53,7 @@ impl Trains {
     /// True if a train may have several segments.
     #[inline(always)]
     pub fn are_allowed(&self) -> bool {
-        HAS_TRAINS && self.allowed != Allowed::None
+        HAS_TRAINS && self.allowed.longest > 1
     }
 
     /// Allows these trains.
@@ -49,9 +61,14 @@ impl Trains {
         self.allowed = allowed;
     }
 
-    /// Largest number of segments that wait for each other.
+    /// Largest number of segments of a train.
     pub fn longest(&self) -> u32 {
-        if let Allowed::Any(longest) = self.allowed { longest.min(MOST_IN_TRAIN / 2) } else { 1 }
+        self.allowed.longest.clamp(1, MOST_IN_TRAIN)
+    }
+
+    /// Largest number of segments that wait for each other.
+    pub fn longest_wait(&self) -> u32 {
+        self.allowed.waiting.clamp(1, MOST_IN_TRAIN / 2)
     }
 
     /// Shortens the trains while losses are repaired, after which the queue may still be full.

@@ -1,12 +1,13 @@
 //! Transmission in trains.
 
-use elephan_cc::Algorithm;
+use elephan_cc::linux::Sample;
+use elephan_cc::{Ack, Algorithm};
 
 use super::core::Sender;
 use super::trains::Trains;
 use crate::endpoint::boundary::Outlet;
 use crate::endpoint::linux::timestamps::TimestampEcho;
-use crate::packet::{MOST_IN_TRAIN, Packet, flag};
+use crate::packet::{HAS_TRAINS, Packet, flag};
 use crate::spec::Spec;
 use crate::time::Time;
 
@@ -68,22 +69,23 @@ impl Sender {
         if last.flags() & flag::BESIDE != 0 && self.trains.has_waiting() {
             self.end_wait_of_train(last.at, out);
         }
-        let ahead = self.mean_shorter_rtt(train, &last);
+        let shorter = self.shorter_rtt(train, &last);
+        // A burst that is complete before the last ACK of a train leaves with it, half a burst late on average.
+        let are_bursts = self.train_length() <= self.burst();
+        let mean = if are_bursts { Time::ZERO } else { Time(shorter.0 / 2) };
+        (self.trains.acks, self.trains.shorter_rtt) = (others + 1, shorter.seconds());
         self.on_ack(&last, out);
+        self.trains.acks = 1;
         self.stats.totals.acks += u64::from(others);
-        self.stats.repeat_rtt(self.rtt.latest().map(|rtt| rtt.since(ahead)), others);
+        self.stats.repeat_rtt(self.rtt.latest().map(|rtt| rtt.since(mean)), others);
     }
 
-    /// Time by which the RTTs of a train's segments are shorter than that of the last, on average: the first of them left with
-    /// the first burst, and the others evenly until the last, so they left in less time than their ACKs take. Zero if trains
-    /// are bursts, since a burst that is complete before the last ACK of a train leaves with it, half a burst late on average.
-    fn mean_shorter_rtt(&self, train: &Packet, last: &Packet) -> Time {
+    /// Time by which the RTT of a train's first segment is shorter than that of the last: it left with the first burst, and the
+    /// others evenly until the last, so they left in less time than their ACKs take.
+    fn shorter_rtt(&self, train: &Packet, last: &Packet) -> Time {
         let segments = last.segment().saturating_sub(self.board.una()).max(1);
         let burst = self.burst().min(segments);
-        if self.train_length() <= burst {
-            return Time::ZERO;
-        }
-        Time(train.span().0 / 2 / u64::from(segments) * u64::from(burst))
+        Time(train.span().0 / u64::from(segments) * u64::from(burst))
     }
 
     /// Handles up to `most` of the ACKs before the `last` one of a train, each that completes the room for a burst, as if they
@@ -100,6 +102,34 @@ impl Sender {
             self.on_ack(&last.acknowledging(una + missing), out);
         }
         most
+    }
+
+    /// True if the ACK at hand stands for several, and the algorithm needs each of them.
+    #[inline(always)]
+    pub(super) fn stands_for_several(&self) -> bool {
+        HAS_TRAINS && self.trains.acks > 1 && self.needs.every_ack
+    }
+
+    /// Hands an ACK that stands for several to an algorithm that needs each of them. Returns the window after the last.
+    #[inline(never)]
+    pub(super) fn react_to_each(&mut self, all: &Ack, acks: u32) -> f64 {
+        let share = |place| (all.acked * f64::from(place) / f64::from(acks)).floor();
+        let mut window = self.stats.cwnd;
+        for place in 1..=acks {
+            let (acked, behind) = (share(place) - share(place - 1), all.acked - share(place));
+            let sample = all.sample.map(|sample| Sample { acked, una: sample.una - behind as u32, window, ..sample });
+            let shorter = self.trains.shorter_rtt * f64::from(acks - place) / f64::from(acks);
+            let one = Ack {
+                acked,
+                sample,
+                rtt: all.rtt.map(|rtt| (rtt - shorter).max(all.min_rtt)),
+                in_flight: all.in_flight + behind,
+                round_start: all.round_start && place == 1,
+                ..*all
+            };
+            window = self.algorithm.react(one, |_| ());
+        }
+        window
     }
 
     /// [`Sender::transmit`] of a sender whose segments may leave in trains.
@@ -142,7 +172,7 @@ impl Sender {
 
     /// Number of segments from which a train leaves.
     fn train_length(&self) -> u32 {
-        self.trains.longest().min(self.share_of_window() as u32)
+        self.trains.longest_wait().min(self.share_of_window() as u32)
     }
 
     /// Share of the window that may leave in a train, segments. None in slow start, whose losses depend on single segments:
@@ -157,7 +187,7 @@ impl Sender {
     fn part_of_burst(&self, burst: u32) -> u32 {
         let least = if self.pace.is_active() { PACED_BURSTS_PER_WINDOW } else { BURSTS_PER_WINDOW };
         let is_small = f64::from(burst) <= self.stats.cwnd / least;
-        if self.trains.is_steady && is_small { burst } else { 1 }
+        if self.trains.is_steady && is_small { burst.min(self.trains.longest()) } else { 1 }
     }
 
     /// Segments that leave at once even if no train is formed.
@@ -195,7 +225,8 @@ impl Sender {
         self.remember_train(first, past, flags, now, out);
         self.next = past;
         self.stats.totals.sent += u64::from(total);
-        let most = ((2.0 * self.share_of_window()) as u32).max(self.part_of_burst(burst)).clamp(1, MOST_IN_TRAIN);
+        let most =
+            ((2.0 * self.share_of_window()) as u32).max(self.part_of_burst(burst)).clamp(1, self.trains.longest());
         let mut from = first;
         while from < past {
             let count = (past - from).min(most);
