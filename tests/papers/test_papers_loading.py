@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, NotJudgedError, combined
 from elephan.evaluation.tables import made
-from elephan.papers import drawing
+from elephan.papers import drawing, paper
 from elephan.papers.claims import ClaimSet, parse_claims
 from elephan.papers.loading import about
 from elephan.papers.paper import Code, Maker
@@ -21,19 +20,15 @@ from elephan.report.charts import BarChart, LineChart
 from elephan.scenario import Scenario, ScenarioError
 
 
-@dataclass(frozen=True)
-class Setup:
+class Setup(paper.Setup):
     """A set-up with one value of each kind."""
 
-    rate_mbps: int = 20
-    code: tuple[tuple[str, str], ...] = (("reno", "reno"), ("cubic", "cubic"))
-    rtts_ms: tuple[int, ...] = (10,)
-    scale: int = 1
+    stated: ClassVar = {"rate_mbps": 20, "code": {"reno": "reno", "cubic": "cubic"}, "rtts_ms": (10,), "scale": 1}
 
 
 def pair(setup: Setup, protocol: str, buffer_pkts: int, second: str = "reno") -> Scenario:
     return Scenario.dumbbell(
-        [dict(setup.code)[protocol], second],
+        [setup.code[protocol], second],
         title=f"{protocol} and {second}, {buffer_pkts}",
         rate=f"{setup.rate_mbps} Mbit/s",
         rtt=f"{setup.rtts_ms[0]} ms",
@@ -116,6 +111,12 @@ def test_a_variant_changes_what_it_names_and_nothing_else() -> None:
 def test_an_experiment_that_cannot_be_made_is_refused(runs: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         maker(runs).experiments(Setup())
+
+
+def test_a_value_that_the_set_up_lacks_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="'rate_mps' is not a value of the set-up; did you mean 'rate_mbps'"):
+        Setup(rate_mps=10)
+    assert Setup().but(code={"cubic": "bic"}) == Setup(code={"reno": "reno", "cubic": "bic"}) != Setup()
 
 
 def test_a_variant_of_an_unknown_experiment_is_refused() -> None:

@@ -103,7 +103,7 @@ def with_rows(stated: Any, table: type[BaseModel], name: str) -> Any:
     """
     known = {field.alias or key for key, field in table.model_fields.items()}
     found: list[Any] = []
-    for i, one in enumerate(stated if isinstance(stated, list) else [stated]):
+    for i, one in enumerate(stated if isinstance(stated, list | tuple) else [stated]):
         if not isinstance(one, dict):
             found.append(one)
             continue

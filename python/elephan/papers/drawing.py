@@ -14,7 +14,7 @@ from elephan.evaluation import tables
 from elephan.evaluation.criteria import Measurer
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.evaluation.tables import Table
+from elephan.evaluation.tables import Table, with_rows
 from elephan.evaluation.templates import filled
 from elephan.papers import printed
 from elephan.papers.paper import Maker
@@ -101,6 +101,12 @@ class FiguresTable(Table):
 
     styles: dict[str, int] = Field(default_factory=dict, description="color and marker of each protocol")
     figure: tuple[FigureTable, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rows(cls, stated: dict[str, Any]) -> dict[str, Any]:
+        """Give each row of a figure with ``columns`` and ``rows`` a table of its own."""
+        return stated | {"figure": with_rows(stated.get("figure", []), FigureTable, "figure")}
 
 
 def read(path: Path) -> FiguresTable:

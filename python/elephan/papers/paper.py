@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from elephan.evaluation.criteria import Measurer
 from elephan.evaluation.evidence import Evidence
@@ -16,6 +16,7 @@ from elephan.papers.claims import Claim, ClaimSet
 from elephan.papers.judging import Reduced
 from elephan.papers.schema import AssumptionTable, ExperimentTable, RunsTable, VariantTable
 from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.words import hint
 
 if TYPE_CHECKING:
     from elephan.report.figures import Figure
@@ -28,17 +29,21 @@ class Variant:
     Attributes:
         id: short name.
         title: the change.
-        scenarios: the scenarios to run; scenarios that the variant does not change are shared with the paper's own
-            setup.
+        make: makes the scenarios to run.
         measurer: measures the subjects under the variant.
         by_default: true to run it with the paper even if the paper's other variants are not run.
     """
 
     id: str
     title: str
-    scenarios: tuple[Scenario, ...]
+    make: Callable[[], Sequence[Scenario]]
     measurer: Callable[[Evidence], Measurer[Claim]]
     by_default: bool = False
+
+    @cached_property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """The scenarios to run, which are made when they are asked for, since most commands run no variant."""
+        return tuple(self.make())
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,44 @@ class Paper:
         return Reduced(self.quick_note, self.quick_scales) if self.quick else None
 
 
+class Setup:
+    """The values of a paper's set-up, each an attribute: those of ``[setup]`` in its ``paper.toml``, or others in their
+    place. The class of a paper adds what its scenarios compute from them.
+
+    Attributes:
+        stated: the values of the paper's own set-up.
+    """
+
+    stated: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, **changed: Any) -> None:
+        self._values = {name: _changed(value, changed.get(name, value)) for name, value in self.stated.items()}
+        if unknown := sorted(changed.keys() - self.stated.keys()):
+            raise ScenarioError(f"'{unknown[0]}' is not a value of the set-up; {hint(unknown[0], self.stated)}")
+        vars(self).update(self._values)
+        self._key = repr(self._values)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def but(self, **changed: Any) -> Self:
+        """The set-up with other values; of a value with names, only the named parts change."""
+        return type(self)(**self._values | {name: _changed(getattr(self, name), new) for name, new in changed.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Setup) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _changed(value: Any, new: Any) -> Any:
+    if isinstance(new, dict):
+        return value | new
+    return tuple(new) if isinstance(new, list) else new
+
+
 def _no_figures(runs: Evidence, setup: Any) -> Sequence[Figure]:
     return ()
 
@@ -114,7 +157,7 @@ class Code:
     """Code of a paper: what its data cannot say.
 
     Attributes:
-        setup: the class of the set-up, a frozen dataclass; its defaults are the paper's own set-up.
+        setup: the class of the set-up.
         scenarios: the functions that make scenarios, by the name that experiments give; each takes a set-up and the
             arguments of the grid.
         measurer: measures the subjects of the claims in runs, of the set-up ``setup``.
@@ -123,7 +166,7 @@ class Code:
         scaled: metrics and curves (``rate``, ``cwnd``) that figures show at the paper's scale.
     """
 
-    setup: Callable[..., Any]
+    setup: type[Setup]
     scenarios: Mapping[str, Callable[..., Scenario]]
     measurer: Callable[..., Measurer[Claim]]
     beyond: Callable[[Any], Beyond]
@@ -159,14 +202,16 @@ class Maker:
 
     def variant(self, row: VariantTable, setup: Any) -> Variant:
         """A variant of a set-up."""
-        other = _changed(setup, row.set)
-        scenarios: list[Scenario] = []
+        other, known = setup.but(**row.set), self.claims.experiments
         for name in row.experiments:
-            if f"{self.paper}.{name}" not in self.claims.experiments:
+            if f"{self.paper}.{name}" not in known:
                 raise ScenarioError(f"paper.toml: variant {row.id}: '{name}' is not an experiment")
-            known = self.claims.experiments[f"{self.paper}.{name}"]
-            scenarios += self.scenarios(known, other, row.only).values()
-        return Variant(row.id, row.title, tuple(scenarios), partial(self.code.measurer, setup=other), row.by_default)
+        rows = [known[f"{self.paper}.{name}"] for name in row.experiments]
+
+        def make() -> list[Scenario]:
+            return [scenario for one in rows for scenario in self.scenarios(one, other, row.only).values()]
+
+        return Variant(row.id, row.title, make, partial(self.code.measurer, setup=other), row.by_default)
 
     def scenarios(self, row: ExperimentTable, setup: Any, only: Grid | None = None) -> dict[str, Scenario]:
         """The scenarios of an experiment by label; with ``only``, those at the listed values."""
@@ -200,14 +245,3 @@ class Maker:
     def name(self, protocol: str) -> str:
         """The paper's name of a protocol."""
         return self.names.get(protocol, protocol)
-
-
-def _changed(setup: Any, fields: Mapping[str, Any]) -> Any:
-    """The set-up with other fields; of a field with names, only the named parts change."""
-    changed: dict[str, Any] = {}
-    for name, value in fields.items():
-        if isinstance(value, dict):
-            changed[name] = tuple((dict(getattr(setup, name)) | value).items())
-        else:
-            changed[name] = tuple(value) if isinstance(value, list) else value
-    return replace(setup, **changed)

@@ -100,6 +100,7 @@ class PaperTable(Table):
     reference: str = Field(description="authors, venue, year")
     variants_by_default: bool = Field(False, description="true to run all variants with the paper")
     names: dict[str, str] = Field(default_factory=dict, description="the paper's names of protocols")
+    setup: dict[str, Any] = Field(description="values of the set-up, among them those that the paper leaves open")
     quick: QuickTable
     assumption: tuple[AssumptionTable, ...] = ()
     variant: tuple[VariantTable, ...] = ()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
 
@@ -23,11 +22,11 @@ from elephan.report.charts import BarChart, BarPanel, Bars
 from elephan.report.figures import Figure
 from elephan.scenario import Scenario
 
-QUEUES: Mapping[str, tuple[str, tuple[tuple[str, bool], ...], str]] = {
-    "droptail": ("droptail", (), "drop-tail"),
-    "red": ("red", (("adaptive", True),), "RED"),
-    "pie": ("pie", (), "PIE"),
-    "codel": ("codel", (), "CoDel"),
+QUEUES: Mapping[str, tuple[str, dict[str, bool], str]] = {
+    "droptail": ("droptail", {}, "drop-tail"),
+    "red": ("red", {"adaptive": True}, "RED"),
+    "pie": ("pie", {}, "PIE"),
+    "codel": ("codel", {}, "CoDel"),
 }
 """Discipline, parameters that differ from the discipline's defaults, and title of each queue; the paper's own queue is
 first."""
@@ -41,8 +40,7 @@ Values = Mapping[tuple[str, str], float]
 def beyond(setup: Setup) -> Beyond:
     """The question, in the paper's setup or in a smaller setup."""
     setups = {
-        name: replace(setup, queue=queue, queue_parameters=parameters)
-        for name, (queue, parameters, _) in QUEUES.items()
+        name: setup.but(queue=queue, queue_parameters=parameters) for name, (queue, parameters, _) in QUEUES.items()
     }
     return Beyond(
         question="Do its conclusions on fairness, stability and utilization hold with RED, PIE or CoDel?",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from elephan.papers import paper
 from elephan.papers.loading import about, claims
 from elephan.scenario import Scenario
 from elephan.scenario.traffic import RTTS
@@ -29,7 +29,6 @@ STARTS_S = (30, 130)
 MEASURE_FROM_S = 135
 COV_FROM_S = 200
 DURATION_S = 1200
-FAST_ALPHA = 200
 RECEIVE_WINDOW_BYTES = 65_535
 # Transmission time of a packet of 1500 bytes on an access link of 1 Gbit/s.
 PACKET_NS = 12_000
@@ -65,7 +64,6 @@ PUBLISHED = MappingProxyType(
 )  # fmt: skip
 CODES: Mapping[str, Mapping[str, str]] = MappingProxyType({"linux": LINUX, "papers": PUBLISHED})
 BIC_SEGMENTS = 32
-FIRST_THRESHOLD = 100
 
 
 class Case(NamedTuple):
@@ -100,63 +98,20 @@ class Case(NamedTuple):
         return f"{who}, {rtts}, {beside}{slow}"
 
 
-@dataclass(frozen=True)
-class Setup:
-    """Values that the paper states, and our assumptions for its open values.
+class Setup(paper.Setup):
+    """Two flows of the paper, with and without its background traffic."""
 
-    Attributes:
-        code: source of the algorithms' rules: ``linux`` 2.6.13, or the published ``papers``.
-        fast_alpha: segments that FAST keeps in queues.
-        fast_doubling: true if FAST doubles its window whenever its queueing delay is small.
-        fast_knows_rtt: true if FAST knows the RTT of the empty path, instead of using its smallest RTT.
-        first_threshold: threshold of the first slow start of BIC and CUBIC, segments; 0 for none.
-        htcp_adapts: true if H-TCP keeps the fraction RTT_min / RTT_max of its window on a loss; false for one half.
-        rtts: distribution of the background's round-trip times: ``aikat``, ``tmix`` or ``suite``.
-        load: the background's load as a fraction of the calibrated load.
-        sack_first: true if TCP-SACK starts first in a pair with TCP-SACK.
-        stack: recovery of the measured flows and of the background.
-        convergence: means of the convergence time: over the last 10 s (``running``) or since the second flow's start
-            (``accumulated``).
-        queue: discipline at the bottleneck.
-        queue_parameters: parameters of the queue discipline that differ from its defaults.
-        scale: divisor of rates and of values in packets or bytes, for a scaled-down setup.
-        pace: divisor of start times and durations.
-    """
-
-    code: str = "linux"
-    fast_alpha: int = FAST_ALPHA
-    fast_doubling: bool = True
-    fast_knows_rtt: bool = False
-    first_threshold: int = FIRST_THRESHOLD
-    htcp_adapts: bool = True
-    rtts: str = "aikat"
-    load: float = 1.0
-    sack_first: bool = False
-    stack: str = "linux-2.6"
-    convergence: str = "running"
-    queue: str = "droptail"
-    queue_parameters: tuple[tuple[str, Any], ...] = field(default=())
-    scale: int = 1
-    pace: int = 1
+    stated = about("ha2006").setup
 
     def scenario(self, case: Case) -> Scenario:
-        """The run of a case; a variant that does not change the case shares the run."""
+        """The run of a case."""
         if self.sack_first and case.second == "sack":
             case = case._replace(first="sack", second=case.first)
-        there = replace(self, sack_first=False, convergence="running")
-        if "fast" not in (case.first, case.second):
-            there = replace(there, fast_alpha=FAST_ALPHA, fast_doubling=True, fast_knows_rtt=False)
-        if not {"bic", "cubic"} & {case.first, case.second}:
-            there = replace(there, first_threshold=FIRST_THRESHOLD)
-        if "htcp" not in (case.first, case.second):
-            there = replace(there, htcp_adapts=True)
-        if not case.background:
-            there = replace(there, rtts="aikat", load=1.0)
-        return _scenario(there, case)
+        return _scenario(self, case)
 
     def seconds(self, time_s: float) -> float:
         """A time of the paper converted to this setup, s."""
-        return time_s / self.pace
+        return float(time_s / self.pace)
 
     @property
     def measured_s(self) -> tuple[float, float]:
@@ -177,7 +132,7 @@ def _scenario(setup: Setup, case: Case) -> Scenario:
     traffic = _background(setup, rate_mbps) if case.background else []
     beside: dict[str, Any] = {"traffic": traffic} if traffic else {}
     if setup.queue_parameters:
-        beside["queue_parameters"] = dict(setup.queue_parameters)
+        beside["queue_parameters"] = setup.queue_parameters
     return Scenario.dumbbell(
         flows,
         title=case.title,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from elephan.papers import paper
 from elephan.papers.loading import about, along, claims
 from elephan.scenario import Scenario
 
@@ -30,20 +30,6 @@ DURATION_S = 300
 PACKET_BYTES = 1000
 RECEIVE_WINDOW = 40_000
 
-# The evaluation tool that the paper cites runs HSTCP, STCP, HTCP and BIC as rules of ns-2's SACK agent, and FAST as a
-# module of ns-2; Vegas is ns-2's own implementation, and Illinois is available in TCP/Linux only.
-NS2_CODE = (
-    ("reno", "reno"),
-    ("vegas", "vegas:ns2"),
-    ("hstcp", "hstcp:ns2"),
-    ("stcp", "stcp"),
-    ("htcp", "htcp"),
-    ("bic", "bic"),
-    ("illinois", "illinois:linux-2.6"),
-    ("fast", "fast:ns2-1.1"),
-    ("hcc", "hcc"),
-)
-OWN_AGENTS = ("reno", "vegas", "hstcp", "stcp", "htcp", "bic", "fast", "hcc")
 # ns-2's TcpAgent halves the window on the first loss and on any loss in slow start, whatever the rule.
 HALVING = ("hstcp", "stcp", "htcp", "bic")
 # Lost packets for the tests of HCC's rules: one during the increase, at a window of about half of the BDP, and one
@@ -51,45 +37,10 @@ HALVING = ("hstcp", "stcp", "htcp", "bic")
 LOST = (12_000, 400_000)
 
 
-@dataclass(frozen=True)
-class Setup:
-    """Values that the paper states, and our assumptions for the values that the paper leaves open.
+class Setup(paper.Setup):
+    """The paths and flows of the paper."""
 
-    Attributes:
-        rtt_ms: RTT of the experiments with one flow, Figs 6 to 9 and 15 to 19.
-        code: preset of each protocol.
-        own_agents: protocols on ns-2's SACK agent; the other protocols are on TCP/Linux.
-        header_bytes: size of the headers on the wire, besides the 1000 bytes of a packet.
-        access: ratio of an access link's rate to the bottleneck's rate.
-        access_bounded: true if an access link's queue has the bottleneck's limit; otherwise the queue has no limit.
-        jitter: true if starts vary slightly with the seed.
-        noise: each packet's departure is delayed by up to this fraction of a packet time of the access link.
-        fast_alpha: segments that FAST keeps in queues.
-        hcc: parameters of HCC that the paper leaves open.
-        late_s: start of the second flow in Fig 11.
-        three_rtts_ms: RTTs of Figs 12 and 13.
-        gigabit_buffer: buffer of Fig 13, packets.
-        peak_mbps: rate of the reverse source while it is on.
-        cycle_s: mean time from one beginning of the reverse source to the next.
-        scale: divisor of rates and packet counts, but not of times.
-    """
-
-    rtt_ms: int = 120
-    code: tuple[tuple[str, str], ...] = NS2_CODE
-    own_agents: tuple[str, ...] = OWN_AGENTS
-    header_bytes: int = 40
-    access: int = 1
-    access_bounded: bool = True
-    jitter: bool = True
-    noise: float = 0.025
-    fast_alpha: int = ALPHA
-    hcc: tuple[tuple[str, Any], ...] = (("filter", "mean_round"), ("i_min", 1.0))
-    late_s: int = 50
-    three_rtts_ms: tuple[int, ...] = (60, 90, 120)
-    gigabit_buffer: int = 10_000
-    peak_mbps: int = 200
-    cycle_s: float = 1.0
-    scale: int = 1
+    stated = about("hcc2011").setup
 
     @property
     def sizes_bytes(self) -> tuple[int, ...]:
@@ -155,7 +106,8 @@ class Setup:
 
     def packets(self, count: float) -> int:
         """A number of packets in the paper, converted to the setup's scale."""
-        return max(1, round(count / self.scale))
+        own: int = round(count / self.scale)
+        return max(1, own)
 
     def mbps(self, rate: float) -> str:
         """A rate in the paper, converted to the setup's scale."""
@@ -163,13 +115,13 @@ class Setup:
 
     def packet_ns(self, factor: int = 1) -> int:
         """Transmission time of a packet on the access link."""
-        return 8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (RATE_MBPS * self.access * factor)
+        return int(8000 * (PACKET_BYTES + self.header_bytes) * self.scale // (RATE_MBPS * self.access * factor))
 
     def lag_s(self, factor: int = 1) -> float:
         """Additional transmission time of a packet over the three links, s, relative to the paper's scale; it is not
         queueing delay."""
         packet_s = 8 * (PACKET_BYTES + self.header_bytes) / (RATE_MBPS * factor * 1e6)
-        return (self.scale - 1) * packet_s * (1 + 2 / self.access)
+        return float((self.scale - 1) * packet_s * (1 + 2 / self.access))
 
     def access_link(self, rtt_ms: int, buffer: int, factor: int = 1, *, record: bool = False) -> dict[str, Any]:
         """Table of a flow's access link; its delay is half of the flow's one-way delay without the bottleneck's
@@ -205,7 +157,7 @@ class Setup:
         """The table of one flow; ``factor`` is the bottleneck's rate relative to the paper's 200 Mbit/s."""
         table: dict[str, Any] = {
             "name": f"{protocol}-{position}",
-            "algorithm": dict(self.code)[protocol],
+            "algorithm": self.code[protocol],
             "start": f"{start_s} s",
         }
         if protocol == "fast":
@@ -214,7 +166,7 @@ class Setup:
                 "known_rtt": rtt_ms / 1e3 + self.lag_s(factor),
             }
         if protocol == "hcc":
-            own = dict(self.hcc) | {"i_min": dict(self.hcc)["i_min"] / self.scale}
+            own = self.hcc | {"i_min": self.hcc["i_min"] / self.scale}
             known_owd = rtt_ms / 2e3 + self.lag_s(factor)
             known = {"alpha": self.packets(ALPHA * factor), "gamma": 0.5, "known_owd": known_owd}
             table["parameters"] = known | own

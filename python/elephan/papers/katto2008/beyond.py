@@ -4,7 +4,7 @@ loss rates?"""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
@@ -55,7 +55,7 @@ def open_question(setup: Setup) -> Beyond:
 
 
 def _coarse(setup: Setup) -> Setup:
-    return replace(setup, dead_zone_ms=DEAD_ZONE_MS)
+    return setup.but(dead_zone_ms=DEAD_ZONE_MS)
 
 
 def _sweep(setup: Setup, names: Sequence[str], flows: int) -> dict[str, Scenario]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from elephan.models import abstracted
 from elephan.models.abstracted import Hybrid
 from elephan.models.hybrid import Pipe, borders
+from elephan.papers import paper
 from elephan.papers.loading import about, claims
 from elephan.scenario import Scenario
 
@@ -51,34 +51,10 @@ SHORT_FROM_S, SHORT_SPAN_S = 120, 100
 SHORT_RUN_S = SHORT_FROM_S + SHORT_SPAN_S
 
 
-@dataclass(frozen=True)
-class Setup:
-    """Values that the paper states, and our assumptions for its open values.
+class Setup(paper.Setup):
+    """The paths and flows of the paper."""
 
-    Attributes:
-        base: stack of the endpoints.
-        fast_alpha: segments that FAST keeps in queues.
-        fusion_dmin_ms: granularity of the timer, which determines Fusion's growth.
-        compound: preset of CTCP.
-        dead_zone_ms: largest difference from the shortest RTT that ARENO ignores, since ARENO's clock cannot resolve
-            this difference.
-        short_size: size of the short flows: ``pareto`` for Pareto-distributed sizes, or a number of bytes for all.
-        short_users: mean size of the transfers of a hundred users, bytes; 0 for a hundred flows that start once. Each
-            user starts a transfer one second after the end of the user's previous transfer.
-        short_rate: time over which the throughput of the short flows is measured: while they are ``active``, or the
-            ``window``.
-        time: divisor of the runs' duration.
-    """
-
-    base: str = "ns2-sack1"
-    fast_alpha: int = 100
-    fusion_dmin_ms: float = 10.0
-    compound: str = "compound"
-    dead_zone_ms: float = 0.0
-    short_size: int | str = "pareto"
-    short_users: int = 0
-    short_rate: str = "active"
-    time: int = 1
+    stated = about("katto2008").setup
 
     def sweep(self, protocol: str, p: float, flows: int = 1) -> Scenario:
         """A flow of a protocol under a loss rate, alone or beside a Reno flow (figure 7)."""

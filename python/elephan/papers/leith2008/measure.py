@@ -272,7 +272,7 @@ REVERSE: dict[str, Rule] = {
     "reverse_load_fraction": lambda suite, subject, at: _reverse("sum_throughput_mbps")(suite, subject, at).times(
         1 / paths.F2.mbps
     ),
-    "reverse_rate_cap_mbps": stated(8 * paths.REVERSE_WINDOW_BYTES / (paths.F2.rtt_ms * 1e3)),
+    "reverse_rate_cap_mbps": stated(8 * Setup.stated["reverse_window"] / (paths.F2.rtt_ms * 1e3)),
 }
 LONE: dict[str, Rule] = {
     "epoch_duration_s": _long_epochs,

@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from elephan.papers import paper
 from elephan.papers.leith2008 import rules
 from elephan.papers.loading import about, along, claims
 from elephan.scenario import Scenario
@@ -16,8 +17,6 @@ WIRE_BYTES = 1500
 TITLES = MappingProxyType(about("leith2008").names)
 BURST_S = 100
 F2_LOSS_S = 25
-REVERSE_WINDOW_BYTES = 500_000
-ETHERNET_BYTES = 38
 F4_TIMES_S = (700.0, 2000.0)
 F5_TIMES_S = (100.0, 1500.0)
 F6_TIMES_S = (20.0, 600.0)
@@ -74,38 +73,10 @@ S8C = Line(1000, 122, 10_167)
 PATHS = {"F3a": F3A, "F3b": F3B, "F5": F5, "F6": F6, "F13": F13}
 
 
-@dataclass(frozen=True)
-class Setup:
-    """Values that the paper states, and our assumptions for its open values.
+class Setup(paper.Setup):
+    """The hosts and paths of the paper."""
 
-    Attributes:
-        acks_counted: true if Reno and Compound count ACKs, as Linux 2.6.23 does without byte counting. With such
-            counting and delayed ACKs, windows grow by half a segment a round trip.
-        grow_from_dwnd: true if Compound's delay-based window grows from itself and not from the whole window.
-        burst: true for datagrams from 20 s to 25 s; the datagrams reduce the windows of Figure 2.
-        outlier: excess of the first RTT sample of Figures 8(a) and 12, in units of the largest queueing delay.
-        scan_ns: instead of ``outlier``, a host's processing time per outstanding segment for an ACK with SACK blocks,
-            ns.
-        framing_bytes: Ethernet's header, checksum, preamble and gap, added to each packet on the 100 Mbit/s link of
-            Figures 8 and 9.
-        reverse_window: receive window of the reverse flows of Figure 2, bytes.
-        compound_rtt: Compound's filter of the RTT samples of a round trip: ``min`` or ``mean``.
-        delayed_acks: true for one ACK per two packets; otherwise every packet is acknowledged.
-        jitter: true if starts and departures vary slightly with the seed.
-        scale: divisor of the rate and of values in packets.
-    """
-
-    acks_counted: bool = False
-    grow_from_dwnd: bool = False
-    burst: bool = True
-    outlier: tuple[tuple[str, float], ...] = (("F8a", 5.0), ("F12", 10.0))
-    scan_ns: int = 0
-    framing_bytes: int = ETHERNET_BYTES
-    reverse_window: int = REVERSE_WINDOW_BYTES
-    compound_rtt: str = "min"
-    delayed_acks: bool = True
-    jitter: bool = True
-    scale: int = 1
+    stated = about("leith2008").setup
 
     def algorithm(self, name: str) -> str:
         """The preset for an algorithm's name in the paper."""
@@ -289,7 +260,7 @@ def against_reno(setup: Setup, algorithm: str, name: str, *, overestimate: bool 
     # No packet leaves the link before that time. This delays the first RTT sample, as a busy host does.
     line = _BESIDE_RENO[name]
     octets = WIRE_BYTES + setup.framing(line)
-    late_ms = round(dict(setup.outlier)[name] * line.buffer * 8 * octets / (line.mbps * 1e3))
+    late_ms = round(setup.outlier[name] * line.buffer * 8 * octets / (line.mbps * 1e3))
     rate = f"{round(line.mbps * 1e6 / setup.scale)} bit/s"
     steps = [{"at": "0 s", "rate": "0 bit/s"}, {"at": f"{late_ms} ms", "rate": rate}]
     more: dict[str, Any] = {"rate_steps": steps, "start_jitter": "10 ms" if setup.jitter else "0 s"}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from types import MappingProxyType
 from typing import Any
 
+from elephan.papers import paper
 from elephan.papers.loading import about, claims
 from elephan.scenario import Scenario
 from elephan.scenario.catalog import algorithms
@@ -23,36 +23,12 @@ LATE_S = 50
 DURATION_S = 500
 MEASURE_S = (250, DURATION_S)
 RECEIVE_WINDOW = 67_000
-FAST_ALPHA = 200
 
 
-@dataclass(frozen=True)
-class Setup:
-    """Values that the paper states, and our assumptions for its open values.
+class Setup(paper.Setup):
+    """Two flows over a path of the paper."""
 
-    Attributes:
-        fast_alpha: segments that FAST keeps in queues.
-        fast_doubling: true if FAST doubles its window whenever its queueing delay is small, as in ns-2's module.
-        tcp_linux: true for ns-2's TCP/Linux as the base. ns-2's SACK agent has another loss recovery and halves the
-            window on the first loss and on any loss in slow start, for every algorithm.
-        header_bytes: size of the headers on the wire, in addition to the paper's 1000-byte segments.
-        jitter: true if starts and departures vary slightly with the seed.
-        algorithms: preset of each protocol; any other protocol is run with its own defaults.
-        regions: division of |A| into the five regions: by ``ranks``, with the paper's counts, or in ``fifths`` of its
-            range.
-        scale: divisor of the rate and of values in packets.
-    """
-
-    fast_alpha: int = FAST_ALPHA
-    fast_doubling: bool = False
-    tcp_linux: bool = False
-    header_bytes: int = 40
-    jitter: bool = True
-    algorithms: tuple[tuple[str, str], ...] = field(
-        default=tuple((name, "cubic:2005" if name == "cubic" else name) for name in PROTOCOLS)
-    )
-    regions: str = "ranks"
-    scale: int = 1
+    stated = about("weigle2006").setup
 
     def scenario(self, pair: Pair, buffer: int = BUFFER, late_s: int = LATE_S) -> Scenario:
         """Two flows, the first at 0 s and the second at ``late_s``; ``buffer`` in packets, by ns-2's counting."""
@@ -71,7 +47,7 @@ class Setup:
         """The table of one flow."""
         table: dict[str, Any] = {
             "name": f"{protocol}-{position}",
-            "algorithm": dict(self.algorithms).get(protocol, protocol),
+            "algorithm": self.algorithms.get(protocol, protocol),
             "start": f"{start_s} s",
         }
         if protocol == "fast":
