@@ -85,6 +85,8 @@ pub enum Trains {
     None,
     /// The bursts of a host's segmentation offload, whose segments leave together in any case.
     Bursts,
+    /// Segments that wait for each other too, with each of their ACKs.
+    Each,
     /// Segments that wait for each other too.
     Any,
 }
@@ -96,6 +98,7 @@ impl Trains {
         match self {
             Self::None => "none",
             Self::Bursts => "bursts",
+            Self::Each => "each",
             Self::Any => "any",
         }
     }
@@ -112,6 +115,8 @@ impl Needs {
             Trains::None
         } else if self.delivery || self.losses {
             Trains::Bursts
+        } else if self.every_ack {
+            Trains::Each
         } else {
             Trains::Any
         }

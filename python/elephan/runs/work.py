@@ -29,7 +29,8 @@ _MOST_IN_TRAIN = 160.0
 """Trains of a window, the cost of a train in segments, and the longest train on average."""
 
 _GAIN_OF_BURSTS = 4.0
-"""Speed of trains that are bursts of a host only, relative to single segments."""
+_GAIN_OF_EACH = 4.0
+"""Speed of trains relative to single segments, of bursts of a host only, and with an algorithm that gets each ACK."""
 
 _SINGLE_WINDOWS = 6.0
 """Segments that a run in trains sends singly, in slow start and while it repairs what this lost, in windows that fill
@@ -74,7 +75,7 @@ def takes_s(scenario: Scenario, on: str = "sim", longer: float = 1.0) -> float:
 def _in_trains(form: Spec) -> float:
     """Cost of a segment in trains, relative to a single one: the mean of the flows."""
     longest = max(1.0, min(_window(form) / _TRAINS_PER_WINDOW, _MOST_IN_TRAIN) / _TRAIN_COST)
-    gains = {"none": 1.0, "bursts": min(longest, _GAIN_OF_BURSTS), "any": longest}
+    gains = {"none": 1.0, "bursts": min(longest, _GAIN_OF_BURSTS), "each": min(longest, _GAIN_OF_EACH), "any": longest}
 
     def gain(flow: FlowSpec) -> float:
         known = algorithms().get(flow.algorithm.partition(":")[0])

@@ -32,7 +32,7 @@ impl Spec {
         let is_fast = !stack.reads_at_once && !stack.accurate_ecn && stack.host_ack_ps == 0 && stack.host_scan_ps == 0;
         let links = || flow.path.iter().chain(&flow.reverse_path).map(|&link| &self.links[link]);
         let may_wait = match needs.trains() {
-            Trains::Any => true,
+            Trains::Any | Trains::Each => true,
             Trains::Bursts if stack.tso => false,
             Trains::None | Trains::Bursts => return Allowed::default(),
         };
