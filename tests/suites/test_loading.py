@@ -193,6 +193,14 @@ cells = [{ name = "{rate}, CUBIC", rival = "cubic" }, { name = "{rate}, itself",
 """
 
 
+def test_a_criterion_has_the_defaults_that_it_does_not_state(folder: Path) -> None:
+    file = folder / "suite.toml"
+    text = file.read_text().replace("[sections]", '[defaults]\nmargin = 0.3\nforce = "consider"\n\n[sections]', 1)
+    file.write_text(text.replace('force = "must"', "margin = 0.1", 1))
+    first, second = load(folder).table.criterion[:2]
+    assert (first.force, first.margin, second.force, second.margin) == ("consider", 0.1, "must", 0.3)
+
+
 def test_rows_are_tables_of_their_own(folder: Path) -> None:
     file = folder / "suite.toml"
     file.write_text(file.read_text() + ROWS)

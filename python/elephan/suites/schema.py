@@ -184,6 +184,9 @@ class SuiteTable(Table):
     )
     note: Text | None = Field(None, description="notes for a reader of the verdicts")
     quick_note: Text | None = Field(None, description="omissions of a quick evaluation")
+    defaults: dict[str, Any] = Field(
+        default_factory=dict, description="fields of each criterion that does not state them"
+    )
     sections: dict[str, Text] = Field(default_factory=dict, description="titles of sections, in the order of the lines")
     cells: dict[str, list[CellTable]] = Field(default_factory=dict, description="lists of cells by name")
     experiment: tuple[ExperimentTable, ...] = Field(description="what is run")
@@ -195,9 +198,11 @@ class SuiteTable(Table):
     @model_validator(mode="before")
     @classmethod
     def _rows(cls, stated: dict[str, Any]) -> dict[str, Any]:
-        """Give each row of a table with ``columns`` and ``rows`` a table of its own."""
-        cells = stated.get("cells", {})
+        """Give each row of a table with ``columns`` and ``rows`` a table of its own, and criteria their defaults."""
+        cells, shared = stated.get("cells", {}), stated.get("defaults", {})
         found = {name: with_rows(stated[name], TABLES[name], name) for name in _IN_ROWS if name in stated}
+        if isinstance(shared, dict) and "criterion" in found:
+            found["criterion"] = [shared | row if isinstance(row, dict) else row for row in found["criterion"]]
         if isinstance(cells, dict):
             found["cells"] = {name: with_rows(rows, CellTable, f"cells.{name}") for name, rows in cells.items()}
         return stated | found
