@@ -223,6 +223,8 @@ def test_rows_are_tables_of_their_own(folder: Path) -> None:
         ('0.7, "ours"]', "0.7]", "criterion[2].rows: ['first', 'alone', 0.7]: a row has id, of, limit, reason"),
         ("rows = [[", "rows = 1 # [[", "criterion[2].rows: not rows; write columns = "),
         ('rows = [["10 Mbit/s", true], ', "rows = [[1], ", "cells.more[0].rows: [1]: a row has rate, quick"),
+        ('columns = ["rate", "quick"]\n', "", "cells.more[0].rows: ['10 Mbit/s', True]: a row has no columns"),
+        ("cells = [{", "cells = [1, {", "cells.more[0].cells: [1, {"),
     ],
 )
 def test_a_wrong_row_is_one_line_with_its_place(folder: Path, right: str, wrong: str, said: str) -> None:

@@ -78,6 +78,8 @@ def expanded(
     if isinstance(kept.get("cells"), list | dict):
         each = kept.pop("cells")
         each = each if isinstance(each, list) else [each]
+        if not all(isinstance(one, dict) for one in each):
+            raise ScenarioError(f"{each!r} is not a list of tables", path="cells")
         cells = [cell for one in each for cell in expanded(one, fields, partly=True)]
     columns, rows = table.get("columns", []), table.get("rows", [[]])
     if not isinstance(columns, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
@@ -85,7 +87,7 @@ def expanded(
     for row in rows:
         own = row[-1] if len(row) == len(columns) + 1 else {}
         if len(row) not in (len(columns), len(columns) + 1) or not isinstance(own, dict):
-            raise ScenarioError(f"{row}: a row has {', '.join(columns)}", path="rows")
+            raise ScenarioError(f"{row}: a row has {', '.join(map(str, columns)) or 'no columns'}", path="rows")
         given = dict(zip(columns, row, strict=False))
         shared = kept | {name: value for name, value in given.items() if fields is None or name in fields}
         for cell in cells:
