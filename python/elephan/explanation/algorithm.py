@@ -47,10 +47,9 @@ class Bounds:
 AT_SENDER = Bounds(0.98, 0.9, 0.15)
 ELSEWHERE = Bounds(0.96, 0.85, 0.2)
 NUMBERED = Bounds(0.96, 0.95, 0.15)
-LEAST_SCORE_OF_DRAWN = 0.75
-"""The same, of an algorithm with random numbers, which a replay can only guess."""
-LEAST_LEAD_OF_DRAWN = 0.25
-"""Lead over all other algorithms that it needs then."""
+DRAWN = ((0.75, 0.25), (0.85, 0.15))
+"""The same, of an algorithm with random numbers, which a replay can only guess: least scores, and the lead over all
+other algorithms that each needs."""
 WORTH_OF_GUESSES = 0.03
 """Lead that guessed random numbers can give to an algorithm."""
 ALIKE = 0.003
@@ -184,6 +183,8 @@ def fit_algorithm(events: Events, leave_out: Iterable[str] = (), jobs: int = 2) 
         scores = dict(zip(names, pool.map(partial(replays.score, tolerances=tolerances), names), strict=True))
         if max(scores.values()) < 1 - ALIKE:
             first = sorted(names, key=scores.__getitem__, reverse=True)[:_MOST_IN_PHASE]
+            # Guessed random numbers make more difference than a phase.
+            first = [name for name in first if name.split(":")[0] not in _drawing()]
             for phase in _phases(events):
                 found = pool.map(partial(Replays(phase).score, tolerances=tolerances), first)
                 scores |= {name: max(scores[name], score) for name, score in zip(first, found, strict=True)}
@@ -231,7 +232,7 @@ def judged(scores: dict[str, float], segments: int, tolerance_s: float, bounds: 
     is_drawn = all(match.algorithm.split(":")[0] in _drawing() for match in alike)
     fits = first.score >= bounds.score or (first.score >= bounds.clear_score and lead >= bounds.lead)
     if not fits and is_drawn:
-        fits = first.score >= LEAST_SCORE_OF_DRAWN and lead >= LEAST_LEAD_OF_DRAWN
+        fits = any(first.score >= score and lead >= least for score, least in DRAWN)
     if not fits:
         return AlgorithmFit((), ranking, tolerance_s, f"none of {len(best)} algorithms fits: {share}")
     names = tuple(match.algorithm for match in alike[:MOST_NAMES])

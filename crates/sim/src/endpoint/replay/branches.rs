@@ -5,8 +5,13 @@ use elephan_cc::Controller;
 use super::follower::Follower;
 use super::script::{Followed, Script};
 
-/// Number of senders that follow a capture together, if the algorithm draws random numbers.
-const BRANCHES: usize = 16;
+/// Fewest and most senders that follow a capture together, if the algorithm draws random numbers: a number that few draws
+/// give, as that of a rare back-off, needs many of them.
+const FEWEST: usize = 16;
+const MOST: usize = 256;
+
+/// Events of all senders together, which bounds the time for a long capture.
+const WORK: usize = 16_000_000;
 
 /// Number of events after which the senders that depart most from the capture are replaced.
 const STRETCH: usize = 24;
@@ -17,7 +22,8 @@ const MEMORY: f64 = 0.5;
 /// Follows a capture with several senders, and returns what the best one did.
 pub(super) fn follow_in_branches(script: &Script, algorithm: &Controller) -> Followed {
     let mut seed = 0;
-    let mut branches: Vec<Branch> = (0..BRANCHES).map(|_| Branch::new(script, algorithm.clone(), &mut seed)).collect();
+    let count = (WORK / script.events.len().max(1)).clamp(FEWEST, MOST);
+    let mut branches: Vec<Branch> = (0..count).map(|_| Branch::new(script, algorithm.clone(), &mut seed)).collect();
     let mut pieces: Vec<Piece> = Vec::new();
     for events in script.events.chunks(STRETCH) {
         for branch in &mut branches {
@@ -25,9 +31,13 @@ pub(super) fn follow_in_branches(script: &Script, algorithm: &Controller) -> Fol
             branch.end_stretch(&mut pieces);
         }
         branches.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let (best, worst) = branches.split_at_mut(BRANCHES / 2);
+        let (best, worst) = branches.split_at_mut(count.div_ceil(2));
         for (worst, best) in worst.iter_mut().zip(best) {
+            release(&mut pieces, worst.piece);
             *worst = best.clone();
+            if let Some(piece) = worst.piece {
+                pieces[piece].uses += 1;
+            }
             worst.follower.draw_anew(&mut seed);
         }
     }
@@ -62,6 +72,20 @@ struct Branch {
 struct Piece {
     followed: Followed,
     before: Option<usize>,
+    /// Senders and later pieces that continue it.
+    uses: usize,
+}
+
+/// Forgets what nothing continues any more.
+fn release(pieces: &mut [Piece], mut piece: Option<usize>) {
+    while let Some(place) = piece {
+        pieces[place].uses -= 1;
+        if pieces[place].uses > 0 {
+            return;
+        }
+        pieces[place].followed = Followed::default();
+        piece = pieces[place].before;
+    }
 }
 
 impl Branch {
@@ -73,7 +97,7 @@ impl Branch {
 
     fn end_stretch(&mut self, pieces: &mut Vec<Piece>) {
         self.score = self.score * MEMORY + std::mem::take(&mut self.follower.score);
-        pieces.push(Piece { followed: self.follower.take_followed(), before: self.piece });
+        pieces.push(Piece { followed: self.follower.take_followed(), before: self.piece, uses: 1 });
         self.piece = Some(pieces.len() - 1);
     }
 }
