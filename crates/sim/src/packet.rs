@@ -54,6 +54,9 @@ pub const HAS_TRAINS: bool = cfg!(not(target_arch = "wasm32"));
 /// Largest number of segments that one packet stands for.
 pub const MOST_IN_TRAIN: u32 = 256;
 
+/// Smallest number of segments of a train at a sender: a shorter one costs as much as its segments do.
+pub const LEAST_IN_TRAIN: u32 = 8;
+
 /// Resolution of [`Packet::span`], ps (a `u32` then reaches 1.1 s).
 const SPAN_UNIT_PS: u64 = 256;
 

@@ -6,6 +6,7 @@ use super::Spec;
 use super::flow::FlowSpec;
 use super::link::{LinkSpec, LossSpec};
 use super::resolution::Resolution;
+use crate::packet::LEAST_IN_TRAIN;
 
 /// Smallest number of trains that fill a queue, all flows together.
 const TRAINS_PER_QUEUE: u64 = 100;
@@ -15,7 +16,7 @@ const TRAINS_PER_QUEUE: u64 = 100;
 /// long (20 seeds, 4.4 standard errors), with 16 it is 1.0 +- 2.5 %, and with 32 0.5 +- 2.5 % (14 seeds each).
 const BURSTS_PER_QUEUE: u64 = 16;
 
-/// Trains that a sender may have: none if both numbers are at most 1.
+/// Trains that a sender may have: by default none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// Largest number of segments that wait for each other.
@@ -44,6 +45,9 @@ impl Spec {
         let limit = links().filter_map(|link| link.most_packets(bytes)).min().unwrap_or(u64::MAX);
         let share = |trains: u64| u32::try_from(limit / (trains * flows)).unwrap_or(u32::MAX);
         let longest = share(BURSTS_PER_QUEUE);
+        if longest < LEAST_IN_TRAIN {
+            return Allowed::default();
+        }
         Allowed { waiting: if may_wait { share(TRAINS_PER_QUEUE) } else { 1 }, longest }
     }
 }
