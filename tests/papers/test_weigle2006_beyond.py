@@ -34,7 +34,7 @@ def test_pairs_of_the_paper_are_the_papers_own_runs() -> None:
 def test_the_answer_counts_who_wins_in_which_order() -> None:
     """The first of three algorithms wins against the second in both orders; against the third, who came first does."""
     everyone = ("bic", "reno", "vegas")
-    scenarios = subject.Pairs(Setup(), everyone)
+    scenarios = subject.scenarios_of(Setup(), everyone)
     wins = {("bic", "reno"): (90.0, 10.0), ("reno", "bic"): (10.0, 90.0), ("bic", "vegas"): (80.0, 20.0)}
     wins |= {("vegas", "bic"): (80.0, 20.0)}
     runs = []
@@ -59,7 +59,7 @@ def test_the_answer_counts_who_wins_in_which_order() -> None:
 
 
 def test_nothing_is_said_of_runs_that_are_not_there() -> None:
-    scenarios = subject.Pairs(Setup(), ("bic", "reno"))
+    scenarios = subject.scenarios_of(Setup(), ("bic", "reno"))
     assert subject.answer(Evidence(), scenarios, ("bic", "reno")) == []
     assert subject.figures(Evidence(), scenarios, ("bic", "reno")) == []
     assert label(("bic", "reno")) in scenarios

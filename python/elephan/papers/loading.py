@@ -58,7 +58,7 @@ def paper(paper_id: str, quick: bool, code: Code) -> Paper:
         variants=tuple(made.variant(row, setup) for row in table.variant),
         variants_by_default=table.variants_by_default and not quick,
         explanations=load_explanations(FOLDER / paper_id / "explanations.toml", stated),
-        beyond=code.beyond(setup),
+        ask=partial(code.beyond, setup),
     )
 
 

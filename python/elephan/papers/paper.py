@@ -82,7 +82,7 @@ class Paper:
         assumptions: assumptions for the paper's open values.
         variants: variants of the open values.
         variants_by_default: true to run the variants with the paper; otherwise they are run only on request.
-        beyond: a question that the paper left open; run only on request.
+        ask: gives the question that the paper left open, which is run only on request.
         measurer: measures the subjects of the claims.
         figures: draws the paper's figures from runs; figures whose runs are missing are left out.
         explanations: our explanations of differences, by claim id.
@@ -102,7 +102,12 @@ class Paper:
     variants: tuple[Variant, ...] = ()
     variants_by_default: bool = False
     explanations: Mapping[str, str] = field(default_factory=dict)
-    beyond: Beyond | None = None
+    ask: Callable[[], Beyond] | None = None
+
+    @cached_property
+    def beyond(self) -> Beyond | None:
+        """The question that the paper left open, with its scenarios."""
+        return None if self.ask is None else self.ask()
 
     @property
     def reduced(self) -> Reduced | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from statistics import fmean
@@ -40,7 +40,7 @@ def _needs_nothing(name: str, entry: Mapping[str, Any]) -> bool:
 def open_question(setup: Setup) -> Beyond:
     """The question and its runs, without jitter of the flows and with one seed."""
     everyone = names()
-    scenarios = Pairs(setup, everyone)
+    scenarios = scenarios_of(setup, everyone)
     experiment = Experiment(EXPERIMENT, "all ordered pairs of all algorithms, 20 % of the BDP", "beyond", scenarios)
     return Beyond(
         question=f"Which algorithm wins among all {len(everyone)} end-to-end algorithms on the paper's path?",
@@ -53,22 +53,9 @@ def open_question(setup: Setup) -> Beyond:
     )
 
 
-class Pairs(Mapping[str, Scenario]):
-    """The scenarios by label, each built on access, since there are hundreds of scenarios and most commands need none
-    of them."""
-
-    def __init__(self, setup: Setup, everyone: Sequence[str]) -> None:
-        self._setup = setup
-        self._pairs = {label(pair): pair for pair in _pairs(everyone)}
-
-    def __getitem__(self, name: str) -> Scenario:
-        return self._setup.scenario(self._pairs[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._pairs)
-
-    def __len__(self) -> int:
-        return len(self._pairs)
+def scenarios_of(setup: Setup, everyone: Sequence[str]) -> dict[str, Scenario]:
+    """The scenario of each ordered pair, by its label."""
+    return {label(pair): setup.scenario(pair) for pair in _pairs(everyone)}
 
 
 def _pairs(everyone: Sequence[str]) -> list[Pair]:
