@@ -133,7 +133,8 @@ class _Fit:
                 rate, why_rate = queue.rate, "rate of the policer's tokens"
                 others = queue.others or Others(None, "others share the tokens of a policer, and not a queue")
                 if rate.high - rate.low > 2 * _WIDEST_RATE * rate.value:
-                    why_rate = f"tokens of {rate.low / 1e6:.3g} to {rate.high / 1e6:.3g} Mbit/s explain the drops alike"
+                    low, high = max(0.0, rate.low) / 1e6, rate.high / 1e6
+                    why_rate = f"tokens of {low:.3g} to {high:.3g} Mbit/s explain the drops alike"
                     rate = None
         if queue.hides_rate:
             rate, why_rate = None, queue.reason

@@ -51,6 +51,8 @@ _COVERED = 0.2
 _QUANTILES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
 _NEARLY_ALONE = 0.8
 """Least share of all tokens that the flow has in its fastest stretches: others who arrive at random leave some."""
+_SMALL = 10.0
+"""Packets of a bucket that fills between two packets now and then: the tokens that it loses then do not show."""
 _WALK = 2.24
 """Standard deviations that a random walk stays within in 95 % of all cases."""
 _OWN_ERROR, _OTHERS_ERROR = 0.02, 0.15
@@ -222,6 +224,8 @@ def _beside_others(drops: _Drops, waits: Waits, wire_bits: float, packet_s: floa
 
     taken = missing_tokens(waits, own)
     burst = _bucket(float(taken[waits.lost][0]), chance(float(drops.at_s[0])))
+    if burst.value < _SMALL:
+        return None
     if float(taken[~waits.lost].max()) > burst.value + chance(float(waits.at_s[-1])):
         return None
     return _in_all(own, most, met, burst, wire_bits, packet_s)
