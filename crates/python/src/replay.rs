@@ -8,7 +8,7 @@ use arrow_array::types::{UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrowPrimitiveType, RecordBatch};
 use elephan_sim::Time;
 use elephan_sim::endpoint::replay::{
-    Acked, Bounds, Burst, Captured, Departed, Departures, Event, Followed, Script, follow,
+    Acked, Bounds, Burst, Captured, Departed, Departures, Event, Followed, Guesses, Script, follow,
 };
 use elephan_sim::spec::StackSpec;
 use elephan_sim::tables::Column;
@@ -70,11 +70,18 @@ impl Replay {
 
     /// Follows the capture with an algorithm. Returns two tables: for each segment, the time from which the algorithm allows
     /// it, s (NaN: never); and after the start and each event, the algorithm's window and the segments in flight.
-    fn follow<'py>(&self, py: Python<'py>, algorithm: &str) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    /// An algorithm with random numbers is followed with few guesses of them, or with `many`.
+    fn follow<'py>(
+        &self,
+        py: Python<'py>,
+        algorithm: &str,
+        many: bool,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let guesses = if many { Guesses::Many } else { Guesses::Few };
         let controller =
             elephan_cc::build(algorithm, &BTreeMap::new()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let Followed { allowed, at, window, in_flight, .. } =
-            guarded(|| py.detach(|| follow(&self.script, controller)))
+            guarded(|| py.detach(|| follow(&self.script, controller, guesses)))
                 .map_err(|defect| EngineDefectError::new_err((defect.message, defect.place)))?;
         let seconds = |time: Time| if time == Time::NEVER { f64::NAN } else { time.seconds() };
         let allowed = vec![("allowed_s", Column::Floats(allowed.into_iter().map(seconds).collect()))];

@@ -50,6 +50,8 @@ NUMBERED = Bounds(0.96, 0.95, 0.15)
 DRAWN = ((0.75, 0.25), (0.85, 0.15))
 """The same, of an algorithm with random numbers, which a replay can only guess: least scores, and the lead over all
 other algorithms that each needs."""
+LEAST_OF_FEW_GUESSES = 0.5
+"""Least score with few guesses from which on many are made."""
 WORTH_OF_GUESSES = 0.03
 """Lead that guessed random numbers can give to an algorithm."""
 ALIKE = 0.003
@@ -114,23 +116,28 @@ class Replays:
         if algorithm.split(":")[0] not in {name.split(":")[0] for name in candidates(ecn=True)}:
             raise ScenarioError(f"'{algorithm}' is no algorithm of a TCP sender alone", source="--replay")
         try:
-            allowed, windows = self._replay.follow(algorithm)
+            allowed, windows = self._replay.follow(algorithm, True)
         except ValueError as error:
             raise ScenarioError(str(error), source="--replay") from None
         offset, found = self.events.offset_s, pl.DataFrame(allowed)["allowed_s"].fill_null(np.nan).to_numpy()
         segments = pl.DataFrame({"sent_s": self._sent(found) - offset, "allowed_s": found - offset})
         return Followed(algorithm, segments, pl.DataFrame(windows).with_columns(pl.col("time_s") - offset))
 
-    def score(self, algorithm: str, tolerances: Sequence[float]) -> float:
+    def score(self, algorithm: str, tolerances: Sequence[float], *, many: bool = False) -> float:
         """Share of the segments that leave when the algorithm allows, as the mean over tolerances.
 
         Away from a sender that does not number its packets, some of what left before a loss and during a recovery is a
         guess, and where a guess is wrong by a segment, the algorithm's window stays so until the next loss. So from one
         loss to the next, the window may be wrong by a segment.
+
+        Args:
+            algorithm: the algorithm.
+            tolerances: differences in time that count for nothing, s.
+            many: guess random numbers many times.
         """
         import polars as pl
 
-        allowed = pl.DataFrame(self._replay.follow(algorithm)[0])["allowed_s"].fill_null(np.nan).to_numpy()
+        allowed = pl.DataFrame(self._replay.follow(algorithm, many)[0])["allowed_s"].fill_null(np.nan).to_numpy()
         sent, within = self._sent(allowed), self.events.within
         if self.events.exact or within is not None:
             known = slice(None) if within is None else within.known
@@ -181,6 +188,9 @@ def fit_algorithm(events: Events, leave_out: Iterable[str] = (), jobs: int = 2) 
 
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         scores = dict(zip(names, pool.map(partial(replays.score, tolerances=tolerances), names), strict=True))
+        drawn = [name for name in names if name.split(":")[0] in _drawing() and scores[name] >= LEAST_OF_FEW_GUESSES]
+        many = pool.map(partial(replays.score, tolerances=tolerances, many=True), drawn)
+        scores |= {name: max(scores[name], score) for name, score in zip(drawn, many, strict=True)}
         if max(scores.values()) < 1 - ALIKE:
             first = sorted(names, key=scores.__getitem__, reverse=True)[:_MOST_IN_PHASE]
             # Guessed random numbers make more difference than a phase.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use elephan_sim::endpoint::replay::{
-    Acked, Bounds, Burst, Captured, Departed, Departures, Event, Followed, Script, follow,
+    Acked, Bounds, Burst, Captured, Departed, Departures, Event, Followed, Guesses, Script, follow,
 };
 use elephan_sim::events::{Kind, Log};
 use elephan_sim::packet::flag;
@@ -74,7 +74,7 @@ fn controller(algorithm: &str) -> elephan_cc::Controller {
 
 /// Fraction of the segments that leave when the algorithm lets them, within `tolerance`.
 fn agreement(script: &Script, algorithm: &str, tolerance: Time) -> f64 {
-    let Followed { allowed, .. } = follow(script, controller(algorithm));
+    let Followed { allowed, .. } = follow(script, controller(algorithm), Guesses::Few);
     let mut sent = vec![Time::NEVER; script.segments as usize];
     for event in &script.events {
         if let Event::Departed(departed) = event {
@@ -141,7 +141,7 @@ fn a_sender_follows_its_own_capture_at_the_receiver() {
         let there = elsewhere(&script);
         let departures = there.departures.clone().expect("it has some");
         for (follower, least) in [(algorithm, 0.97), ("westwood:linux", 0.0)] {
-            let Followed { allowed, .. } = follow(&there, controller(follower));
+            let Followed { allowed, .. } = follow(&there, controller(follower), Guesses::Few);
             let within = |(allowed, seen): (&Time, &Bounds)| {
                 allowed.0.saturating_add(MS / 2) >= seen.low.0 && allowed.0.saturating_sub(MS / 2) <= seen.high.0
             };
@@ -170,7 +170,7 @@ fn a_capture_that_lacks_packets_is_followed() {
         number += 1;
         number % 7 != 0
     });
-    let followed = follow(&script, controller("cubic:linux"));
+    let followed = follow(&script, controller("cubic:linux"), Guesses::Few);
     assert_eq!(followed.allowed.len(), script.segments as usize);
 }
 
@@ -180,7 +180,7 @@ fn an_empty_capture_has_the_first_window() {
     let stack = StackSpec::clone(&Arc::clone(&flow.stack));
     let script =
         Script { stack, handshake: Time(MS), start: Time(MS), events: Vec::new(), segments: 12, departures: None };
-    let followed = follow(&script, controller("reno"));
+    let followed = follow(&script, controller("reno"), Guesses::Few);
     assert_eq!(followed.allowed.iter().filter(|&&at| at == Time(MS)).count(), 10);
     assert_eq!((followed.window, followed.in_flight), (vec![10], vec![0]));
 }

@@ -10,6 +10,15 @@ use super::script::{Followed, Script};
 const FEWEST: usize = 16;
 const MOST: usize = 256;
 
+/// Senders that follow a capture with different random numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guesses {
+    /// As few as show if the algorithm may be that of the capture.
+    Few,
+    /// As many as a bound of the work allows.
+    Many,
+}
+
 /// Events of all senders together, which bounds the time for a long capture.
 const WORK: usize = 16_000_000;
 
@@ -20,9 +29,12 @@ const STRETCH: usize = 24;
 const MEMORY: f64 = 0.5;
 
 /// Follows a capture with several senders, and returns what the best one did.
-pub(super) fn follow_in_branches(script: &Script, algorithm: &Controller) -> Followed {
+pub(super) fn follow_in_branches(script: &Script, algorithm: &Controller, guesses: Guesses) -> Followed {
     let mut seed = 0;
-    let count = (WORK / script.events.len().max(1)).clamp(FEWEST, MOST);
+    let count = match guesses {
+        Guesses::Few => FEWEST,
+        Guesses::Many => (WORK / script.events.len().max(1)).clamp(FEWEST, MOST),
+    };
     let mut branches: Vec<Branch> = (0..count).map(|_| Branch::new(script, algorithm.clone(), &mut seed)).collect();
     let mut pieces: Vec<Piece> = Vec::new();
     for events in script.events.chunks(STRETCH) {

@@ -19,6 +19,7 @@ mod within;
 
 use elephan_cc::{Algorithm, Controller};
 
+pub use self::branches::Guesses;
 use self::branches::follow_in_branches;
 use self::follower::Follower;
 pub use self::script::{Acked, Bounds, Burst, Captured, Departed, Departures, Event, Followed, Script};
@@ -28,9 +29,9 @@ pub use self::script::{Acked, Bounds, Burst, Captured, Departed, Departures, Eve
 /// The random numbers of the captured sender are unknown. An algorithm that draws some is followed by several senders with
 /// different numbers, and after each stretch those that depart most from the capture continue from the others.
 #[must_use]
-pub fn follow(script: &Script, mut algorithm: Controller) -> Followed {
+pub fn follow(script: &Script, mut algorithm: Controller, guesses: Guesses) -> Followed {
     if algorithm.draws().is_some() {
-        return follow_in_branches(script, &algorithm);
+        return follow_in_branches(script, &algorithm, guesses);
     }
     let mut follower = Follower::new(script, algorithm);
     for event in &script.events {
