@@ -161,7 +161,7 @@ class _Drops:
         return None
 
     def is_senders(self, first: int, last: int) -> bool:
-        """What was sent between drops follows a line as closely as what passed: the line is the sender's own."""
+        """Returns true if what was sent follows a line as closely as what passed: the line is the sender's own."""
         time, passed = self.at_s[first : last + 1], self.passed[first : last + 1]
         return _width(time, passed + np.arange(len(passed))) <= _width(time, passed)
 

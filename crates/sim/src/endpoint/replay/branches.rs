@@ -13,9 +13,9 @@ const MOST: usize = 256;
 /// Senders that follow a capture with different random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guesses {
-    /// As few as show if the algorithm may be that of the capture.
+    /// Fewest guesses, which show if the algorithm may be that of the capture.
     Few,
-    /// As many as a bound of the work allows.
+    /// Guesses up to a bound of the work.
     Many,
 }
 
