@@ -268,7 +268,8 @@ impl Sender {
         }
         let round_start = !restarted && self.rounds.on_ack(cumulative.into(), self.next.into());
         if !was_open {
-            self.trains.begin_anew();
+            let rtt = self.rtt.latest().map_or(0.0, Time::seconds);
+            self.trains.begin_anew(rtt, self.rtt.smallest());
         }
         self.note_round_of_trains(round_start);
         if (round_start || restarted) && !self.validates_window() {

@@ -27,12 +27,19 @@ pub struct Trains {
     /// Window at the beginning of this round trip, segments, and true if it was about the same at that of the last one.
     window: f64,
     pub(super) is_steady: bool,
+    /// RTT from which a queue is nearly as long as at the last loss, s.
+    pub(super) nearly_full: f64,
     /// Number of ACKs that the one at hand stands for, and time by which the RTT of the first is shorter, s.
     pub(super) acks: u32,
     pub(super) shorter_rtt: f64,
     /// True if a capture decides what is sent and when, and not the sender.
     pub(super) are_led: bool,
 }
+
+/// Part of the longest queue from which single segments leave: where two flows meet a full queue, one train takes what both
+/// would have lost. Without, H-TCP beside BIC on 1 Gbit/s x 60 ms with 0.3 BDP has 0.86 of its share in single segments, with
+/// 0.99 it has 0.93, and with this 0.993 +- 0.013 (12 seeds).
+const NEARLY_FULL: f64 = 0.95;
 
 impl Default for Trains {
     fn default() -> Self {
@@ -42,6 +49,7 @@ impl Default for Trains {
             share: 1.0,
             window: 0.0,
             is_steady: false,
+            nearly_full: f64::INFINITY,
             acks: 1,
             shorter_rtt: 0.0,
             are_led: false,
@@ -71,9 +79,12 @@ impl Trains {
         self.allowed.waiting.clamp(1, MOST_IN_TRAIN / 2)
     }
 
-    /// Shortens the trains while losses are repaired, after which the queue may still be full.
+    /// Shortens the trains while losses are repaired, which show at an RTT of `rtt` and after which the queue may still be full.
     #[inline]
-    pub fn begin_anew(&mut self) {
+    pub fn begin_anew(&mut self, rtt: f64, min_rtt: f64) {
+        if self.share >= 1.0 {
+            self.nearly_full = min_rtt + NEARLY_FULL * (rtt - min_rtt);
+        }
         (self.share, self.is_steady) = (SHARE_AFTER_RECOVERY, false);
     }
 
