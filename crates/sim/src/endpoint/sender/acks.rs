@@ -268,8 +268,7 @@ impl Sender {
         }
         let round_start = !restarted && self.rounds.on_ack(cumulative.into(), self.next.into());
         if !was_open {
-            let rtt = self.rtt.latest().map_or(0.0, Time::seconds);
-            self.trains.begin_anew(rtt, self.rtt.smallest());
+            self.trains.begin_anew(self.latest_rtt(), self.rtt.smallest());
         }
         self.note_round_of_trains(round_start);
         if (round_start || restarted) && !self.validates_window() {
@@ -282,7 +281,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn note_round_of_trains(&mut self, begins: bool) {
         if begins && self.trains.are_allowed() {
-            self.trains.begin_round(self.stats.cwnd);
+            self.trains.begin_round(self.stats.cwnd, self.latest_rtt());
         }
     }
 

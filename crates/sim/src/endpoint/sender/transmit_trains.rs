@@ -183,21 +183,21 @@ impl Sender {
     /// a window that overshoots to twice what the path holds has exactly that after its reduction.
     fn share_of_window(&self) -> f64 {
         let cwnd = self.stats.cwnd;
-        if cwnd < self.algorithm.ssthresh() || self.is_nearly_full() {
+        if cwnd < self.algorithm.ssthresh() || self.trains.nears_loss(self.latest_rtt()) {
             0.0
         } else {
             self.trains.share * cwnd / TRAINS_PER_WINDOW
         }
     }
 
-    /// True if the last ACK shows a queue nearly as long as at the last loss.
-    fn is_nearly_full(&self) -> bool {
-        self.rtt.latest().is_some_and(|rtt| rtt.seconds() >= self.trains.nearly_full)
+    /// RTT of the latest ACK, s.
+    pub(super) fn latest_rtt(&self) -> f64 {
+        self.rtt.latest().map_or(0.0, Time::seconds)
     }
 
     /// Largest part of a burst that may be one train, segments: a small part of a window that is steady.
     fn part_of_burst(&self, burst: u32) -> u32 {
-        let most = if !self.trains.is_steady || self.is_nearly_full() {
+        let most = if !self.trains.is_steady || self.trains.nears_loss(self.latest_rtt()) {
             1
         } else if !self.pace.is_active() {
             burst.min((self.stats.cwnd / BURSTS_PER_WINDOW) as u32)
