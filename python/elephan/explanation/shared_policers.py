@@ -280,7 +280,8 @@ class OthersMet:
 def steady_others(waits: Waits, packet_s: float) -> OthersMet | None:
     """Others whom packets meet on a link that is idle most of the time; ``None`` if they are not steady, or not seen.
 
-    What others send while own packets are served is met behind them, so the time without own packets has all of it.
+    Packets of others that arrive while own packets are served are met behind these, so the time without own packets has
+    all of them.
     """
     exact = np.flatnonzero(waits.exact)
     at, wait = waits.at_s[exact], waits.wait_s[exact]

@@ -267,7 +267,7 @@ impl Sender {
             self.rounds.restart(self.next.into());
         }
         let round_start = !restarted && self.rounds.on_ack(cumulative.into(), self.next.into());
-        if !was_open {
+        if !was_open && self.trains.are_allowed() {
             self.trains.begin_anew(self.latest_rtt(), self.rtt.smallest());
         }
         self.note_round_of_trains(round_start);
