@@ -225,6 +225,11 @@ def test_rows_are_tables_of_their_own(folder: Path) -> None:
         ('rows = [["10 Mbit/s", true], ', "rows = [[1], ", "cells.more[0].rows: [1]: a row has rate, quick"),
         ('columns = ["rate", "quick"]\n', "", "cells.more[0].rows: ['10 Mbit/s', True]: a row has no columns"),
         ("cells = [{", "cells = [1, {", "cells.more[0].cells: [1, {"),
+        ("margin = 0.1", "margin = true", "criterion[2].rows[1].margin: True is not a number"),
+        ('"beside", 0.5', '"beside", "5"', "criterion[2].rows[1].text: '{limit:.0%}' cannot be filled"),
+        ('"beside", 0.5', '"besid", 0.5', "criterion[2].rows[1].experiment: 'besid' is not an experiment"),
+        ("false]]", "7]]", "cells.more[0].rows[1].quick: 7 is neither true nor a table"),
+        ("quick = false }", 'quick = { rte = "1 ms" } }', "cells.more[0].rows[0].quick: 'rte' is not a value"),
     ],
 )
 def test_a_wrong_row_is_one_line_with_its_place(folder: Path, right: str, wrong: str, said: str) -> None:

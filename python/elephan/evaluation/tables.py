@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -84,14 +85,17 @@ def expanded(
     columns, rows = table.get("columns", []), table.get("rows", [[]])
     if not isinstance(columns, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise ScenarioError("not rows; write columns = [NAME, ...] and rows = [[VALUE, ...], ...]", path="rows")
-    for row in rows:
+    for i, row in enumerate(rows):
         own = row[-1] if len(row) == len(columns) + 1 else {}
         if len(row) not in (len(columns), len(columns) + 1) or not isinstance(own, dict):
             raise ScenarioError(f"{row}: a row has {', '.join(map(str, columns)) or 'no columns'}", path="rows")
         given = dict(zip(columns, row, strict=False))
         shared = kept | {name: value for name, value in given.items() if fields is None or name in fields}
         for cell in cells:
-            yield filled(shared | cell | own, given, partly=partly) if columns else shared | cell
+            try:
+                yield filled(shared | cell | own, given, partly=partly) if columns else shared | cell
+            except ScenarioError as error:
+                raise error.located(path=f"rows[{i}]") from None
 
 
 def with_rows(stated: Any, table: type[BaseModel], name: str) -> Any:
@@ -127,13 +131,38 @@ def read(path: Path, table: type[_Model], missing: str = "no such file") -> _Mod
         ScenarioError: there is no such file, or it has a mistake; the message has the field and a suggestion.
     """
     try:
-        return made(table, tomllib.loads(reading.read_text(path, _MOST_BYTES)))
+        return made(table, _stated(path))
     except FileNotFoundError:
         raise ScenarioError(missing, source=str(path)) from None
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"not TOML: {str(error)[:1].lower()}{str(error)[1:]}", source=str(path)) from None
     except ScenarioError as error:
         raise error.located(source=str(path)) from None
+
+
+def _stated(path: Path) -> dict[str, Any]:
+    return tomllib.loads(reading.read_text(path, _MOST_BYTES))
+
+
+def in_file(error: ScenarioError, path: Path) -> ScenarioError:
+    """An error about the tables of a file, with the file and the place there."""
+    return ScenarioError(error.message, path=_as_written(error.path, _stated(path)), source=error.source or str(path))
+
+
+def _as_written(path: str, stated: Mapping[str, Any]) -> str:
+    """The path of a field in the file: a table that a row stands for (:func:`with_rows`) is named as that row."""
+    found = re.match(r"(?:(cells)\.)?([^\[]+)\[(\d+)\]", path)
+    if found is None:
+        return path
+    group, name, number = found.groups()
+    tables, left = (stated[group] if group else stated).get(name), int(number)
+    for i, one in enumerate(tables if isinstance(tables, list | tuple) else ()):
+        count = sum(1 for _ in expanded(one, None, partly=True)) if isinstance(one, dict) else 1
+        if left < count:
+            row = f".rows[{left * len(one['rows']) // count}]" if "rows" in one else ""
+            return f"{join_path(group or '', name, i)}{row}{path[found.end() :]}"
+        left -= count
+    return path
 
 
 def made(table: type[_Model], values: Mapping[str, Any]) -> _Model:
@@ -145,7 +174,8 @@ def made(table: type[_Model], values: Mapping[str, Any]) -> _Model:
     try:
         return table(**values)
     except ValidationError as error:
-        raise _first_problem(error, table) from None
+        problem = _first_problem(error, table)
+        raise ScenarioError(problem.message, path=_as_written(problem.path, values)) from None
 
 
 def _first_problem(error: ValidationError, table: type[BaseModel]) -> ScenarioError:

@@ -79,24 +79,24 @@ def checked(suite: Suite) -> Suite:
     Raises:
         ScenarioError: the errors of :func:`load`.
     """
-    with _at(source=str(suite.file)):
+    try:
         _check_names(suite)
-    for experiment in suite.experiments:
-        both = [cell for quick in (True, False) for cell in suite.cells(experiment, quick=quick)]
-        for cell in {cell.name: cell for cell in both}.values():
-            found = suite.scenario(experiment, cell, _PROBES[suite.table.judges])
-            with _at(source=str(suite.file)):
-                _check_scenario(suite, experiment, found)
+        for experiment in suite.experiments:
+            both = [cell for quick in (True, False) for cell in suite.cells(experiment, quick=quick)]
+            for cell in {cell.name: cell for cell in both}.values():
+                _check_scenario(suite, experiment, suite.scenario(experiment, cell, _PROBES[suite.table.judges]))
+    except ScenarioError as error:
+        raise tables.in_file(error, suite.file) from None
     return suite
 
 
 @contextmanager
-def _at(path: str = "", source: str | None = None) -> Iterator[None]:
+def _at(path: str) -> Iterator[None]:
     """Within this context, add the place of a mistake to error messages."""
     try:
         yield
     except ScenarioError as error:
-        raise error.located(path=path, source=source) from None
+        raise error.located(path=path) from None
 
 
 def _known(name: str, known: Iterable[str], what: str, path: str, lister: str | None = None) -> None:
