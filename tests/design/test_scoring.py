@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from elephan.design import baseline, criteria, objective, places, score, trials, verdicts
 from elephan.design.candidates import Candidate
 from elephan.design.verdicts import Criterion
-from elephan.runs import run
+from elephan.runs import Store, run
 from elephan.scenario import Scenario, ScenarioError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -160,6 +161,10 @@ def test_baselines_on_linux_run_once_for_all_candidates(tmp_path: Path, monkeypa
         assert len(store.ids()) == 2
     with criteria._store("linux") as store:
         assert [kept.scenario.flow[0].algorithm for kept in store] == ["cubic"]
+    monkeypatch.setattr(criteria, "_KEPT", timedelta(seconds=-2))
+    with criteria._store("linux") as store:
+        assert not store.ids()
+    assert not Store(baseline.folder() / "linux-suite").ids()
 
 
 def test_a_share_of_the_suite_is_judged_as_evaluate_judges_it() -> None:

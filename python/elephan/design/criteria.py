@@ -10,13 +10,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from elephan import backends, suites
 from elephan.design import baseline
 from elephan.design.verdicts import BUDGET_S, MUSTS_ON_LINUX_S, SEEDS_ON_LINUX, SUITE, Criterion
 from elephan.evaluation.bench import Bench, Progress
-from elephan.runs import Run, Store, execute
+from elephan.runs import Run, Store, execute, index, prune
 from elephan.runs.work import takes_s
 from elephan.scenario import Scenario, own
 from elephan.suites.result import Outcome, outcomes
@@ -24,6 +25,8 @@ from elephan.suites.schedule import Schedule
 from elephan.suites.suite import Subject
 
 LINUX = "linux"
+_KEPT = timedelta(days=30)
+"""Age up to which the baselines' runs on Linux stay; older ones are made again if they are still needed."""
 
 
 class _Here(Bench):
@@ -110,6 +113,7 @@ def _store(on: str) -> Iterator[Store]:
             yield store
             return
         kept = Store(baseline.folder() / "linux-suite")
+        prune.prune(kept, prune.prunable(index.listing(kept).entries, before=datetime.now(UTC) - _KEPT))
         for run in kept:
             store.save(run)
         try:
