@@ -114,6 +114,7 @@ def _judged(name: str) -> list[str]:
     miss."""
     found = rfc9743.load()
     rows = {row["algorithm"]: row["criteria"] for row in found["algorithms"]}
+    days = {row["algorithm"]: row["measured"] for row in found["algorithms"]}
     if name not in rows:
         return []
     texts = {criterion.id: criterion.text for criterion in _suite_criteria()}
@@ -126,7 +127,7 @@ def _judged(name: str) -> list[str]:
         elif row["verdict"] == "pass" and sum(one != "pass" for one in verdicts) >= RARE * len(verdicts):
             met.append(cells)
     header = ["criterion", "requirement", "verdict", "measured"]
-    parts = ["## By the criteria of RFC 9743\n", JUDGED.format(name=name, measured=found["measured"])]
+    parts = ["## By the criteria of RFC 9743\n", JUDGED.format(name=name, measured=days[name])]
     parts += (
         [f"Criteria that `{name}` does not meet:\n", table(header, missed)]
         if missed

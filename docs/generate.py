@@ -418,7 +418,7 @@ def matrix_page() -> str:
     parts = [
         "# Algorithms by RFC 9743\n",
         f"`elephan evaluate ALG --quick` judged {len(names)} algorithms with their default presets on "
-        f"{found['measured']}, with eight seeds and six paths.\n"
+        f"{' and '.join(sorted({row['measured'] for row in rows}))}, with eight seeds and six paths.\n"
         "The verdicts are those of the simulator, by Elephan's limits ([evaluation](../evaluate.md)).\n"
         "*fail*: a *must* is not met; *concern*: a *should* or a *consider* is not met; "
         "*open*: eight seeds do not settle the verdict; –: no run can judge the section.\n",

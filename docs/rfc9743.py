@@ -20,7 +20,7 @@ FILE = Path(__file__).parents[1] / "tests" / "reference" / "rfc9743" / "verdicts
 
 
 def load() -> dict[str, Any]:
-    """The matrix, with each criterion's section, force, verdict, value and reason by its name."""
+    """The matrix, with the day of each row, and each criterion's section, force, verdict, value and reason by name."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     known = found["criteria"]
 
@@ -32,6 +32,7 @@ def load() -> dict[str, Any]:
 
     for row in found["algorithms"]:
         row["criteria"] = whole(row["criteria"])
+        row.setdefault("measured", found["measured"])
     for name, criteria in found.get("newer", {}).get("algorithms", {}).items():
         found["newer"]["algorithms"][name] = whole(criteria)
     return found
@@ -92,7 +93,8 @@ def measured(option: str | None, documents: list[dict[str, Any]]) -> dict[str, A
     if option == "--newer":
         criteria = {name: rows[name]["criteria"] for name in sorted(rows)}
         return before | {"newer": {"measured": today, "algorithms": criteria}}
-    kept = {row["algorithm"]: row for row in before["algorithms"]} | rows
+    kept = {row["algorithm"]: row for row in before["algorithms"]}
+    kept |= {name: row | {"measured": today} for name, row in rows.items()}
     return before | {"algorithms": [kept[name] for name in sorted(kept)]}
 
 

@@ -23,3 +23,13 @@ def test_every_algorithm_has_its_picture() -> None:
         picture = ROOT / "docs" / "algorithms" / f"{name}.svg"
         assert picture.exists(), f"run .venv/bin/python docs/pictures.py {name}"
         assert picture.stat().st_size <= 40_000
+
+
+def test_only_the_updated_rows_of_the_matrix_have_a_new_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = scripts.load("docs/rfc9743.py")
+    rows = [{"algorithm": name, "measured": "2020-01-01"} for name in ("cubic", "reno")]
+    monkeypatch.setattr(matrix, "load", lambda: {"measured": "2020-01-01", "algorithms": rows})
+    document = {"algorithm": "reno", "answer": "", "sections": [], "criteria": []}
+    kept, updated = matrix.measured("--update", [document])["algorithms"]
+    assert (kept["measured"], updated["algorithm"]) == ("2020-01-01", "reno")
+    assert updated["measured"] > "2025"
