@@ -276,6 +276,14 @@ def test_size_is_that_of_the_files(folder: Path, capsys: pytest.CaptureFixture[s
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("count", "said"), [(0, "0 runs, "), (1, "1 run, "), (2, "2 runs, ")])
+def test_one_run_is_counted_as_one(count: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dated(tmp_path, count)
+    for verb in (["size"], ["prune", "--older-than", "1d"]):
+        assert run_command(["runs", *verb, "--store", str(tmp_path)]) == 0
+        assert capsys.readouterr().out.splitlines()[-1].startswith(said)
+
+
 def test_the_algorithms_with_the_most_bytes_come_first(folder: Path) -> None:
     late, middle, early = listing(Store()).entries
     found = by_algorithms([late, middle, replace(early, size_bytes=10 * late.size_bytes)])

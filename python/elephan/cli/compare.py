@@ -11,6 +11,7 @@ import click
 
 from elephan.cli import common, patches, targets
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import number_of
 
 if TYPE_CHECKING:
     from elephan.comparison import Answer, Comparison
@@ -269,10 +270,9 @@ def print_comparison(found: Comparison) -> None:
     common.say("beside as many flows of their own kind.")
     common.say("late share: share of a late-starting flow in its goodput and that of an earlier flow; 0.5 is equal.")
     common.say("start: time until the algorithm alone has 90 % of its goodput.")
-    seeds = found.answer.seeds
     common.say(
-        f"{len(found.runs)} runs of {found.evidence.duration_s:g} s, {seeds} seed{'s' if seeds != 1 else ''}, "
-        f"{found.wall_seconds:.0f} s of {found.budget_s:g} s; intervals: 95 %"
+        f"{number_of(len(found.runs), 'run')} of {found.evidence.duration_s:g} s, "
+        f"{number_of(found.answer.seeds, 'seed')}, {found.wall_seconds:.0f} s of {found.budget_s:g} s; intervals: 95 %"
     )
     for note in found.answer.notes:
         common.warn(note)

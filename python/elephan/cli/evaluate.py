@@ -12,6 +12,7 @@ import click
 from elephan.cli import common, patches, targets
 from elephan.cli.progress import meter
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import number_of
 
 if TYPE_CHECKING:
     from elephan.suites import Evaluation
@@ -264,6 +265,6 @@ def _print(found: Sequence[Evaluation]) -> None:
             for i, s in enumerate(first.sections)
         ]
         common.print_table(first.suite.table.title, ["§", "section", *(one.name for one in found)], rows)
-    common.say(f"{len(first.manifests)} runs, {first.wall_seconds:.0f} s")
+    common.say(f"{number_of(len(first.manifests), 'run')}, {first.wall_seconds:.0f} s")
     for note in dict.fromkeys(note for one in found for note in one.notes):
         common.say(f"note: {note}")

@@ -14,6 +14,7 @@ from elephan.cli.progress import meter
 from elephan.cli.tables import printable
 from elephan.cli.verbs import LIST, ListedGroup
 from elephan.scenario.errors import ScenarioError
+from elephan.scenario.words import number_of
 
 if TYPE_CHECKING:
     from elephan.runs.difference import Changed
@@ -115,7 +116,7 @@ def _print(entries: Sequence[Entry], found: Listing, limit: int | None, as_json:
     for folder in found.damaged:
         common.warn(f"{folder}: its manifest cannot be read; 'elephan runs verify' shows the reason")
     more = f"; --limit {len(entries)} shows all" if len(shown) < len(entries) else ""
-    common.say(f"{len(shown)} of {len(found.entries):,} runs in {root}{more}")
+    common.say(f"{len(shown)} of {number_of(len(found.entries), 'run')} in {root}{more}")
 
 
 @command.command("diff", short_help="the differences of two")
@@ -295,10 +296,10 @@ def prune(
     for entry in done.removed if yes else chosen:
         common.say(printable(f"{entry.id}  {entry.created.astimezone(UTC):%Y-%m-%d}  {entry.name}"))
     if yes:
-        common.say(f"removed {len(done.removed)} runs, {size_text(octets)}")
+        common.say(f"removed {number_of(len(done.removed), 'run')}, {size_text(octets)}")
     else:
         how = "; nothing was removed: add --yes for that" if chosen else ""
-        common.say(f"{len(chosen)} runs, {size_text(octets)}, would be removed{how}")
+        common.say(f"{number_of(len(chosen), 'run')}, {size_text(octets)}, would be removed{how}")
 
 
 def _limits(older_than: str | None, unused: bool, reports: Sequence[str]) -> tuple[datetime | None, set[str] | None]:
@@ -346,7 +347,7 @@ def size(store: str | None, as_json: bool) -> None:
         cells = [[key, count, size_text(octets)] for key, (count, octets) in sums.items()]
         common.print_table("", ["algorithms", "runs", "size"], cells)
     damaged = f", {len(found.damaged)} without a readable manifest" if found.damaged else ""
-    common.say(f"{len(found.entries):,} runs, {size_text(total)} in {where.root}{damaged}")
+    common.say(f"{number_of(len(found.entries), 'run')}, {size_text(total)} in {where.root}{damaged}")
 
 
 def size_text(octets: int) -> str:

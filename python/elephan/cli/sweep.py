@@ -13,6 +13,7 @@ from elephan.cli.memory import memory_option
 from elephan.cli.progress import meter
 from elephan.scenario import ScenarioError
 from elephan.scenario.overrides import covers, parse_value
+from elephan.scenario.words import number_of
 
 if TYPE_CHECKING:
     from elephan.runs import Run, Sweep
@@ -362,4 +363,4 @@ def print_ends(done: Sequence[Run]) -> None:
     for warning in dict.fromkeys(warning for run in done for warning in run.summary()["warnings"]):
         common.warn(warning)
     cached = sum(bool(run.summary()["cached"]) for run in done)
-    common.say(f"{len(done)} runs in {done[0].dir.parent}, {cached} of them saved before")
+    common.say(f"{number_of(len(done), 'run')} in {done[0].dir.parent}, {cached} of them saved before")

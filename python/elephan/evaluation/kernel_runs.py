@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
 from elephan.scenario import Scenario
+from elephan.scenario.words import number_of
 
 if TYPE_CHECKING:
     from elephan.backends.kernel.twin import Twin
@@ -114,9 +115,9 @@ class KernelRuns:
         asked = f", {other} not asked for" if other else ""
         takes = duration(self.takes_s)
         how = f" one after the other, {takes} of real time" if self.carrier.alone else f", {takes} of processor time"
-        yield f"in {self.carrier.words}: {len(runs)} runs{how}; {there} are saved{asked}"
+        yield f"in {self.carrier.words}: {number_of(len(runs), 'run')}{how}; {there} are saved{asked}"
         for row in self.left_out:
-            yield f"left out: {row.experiment}, {len(row.labels)} runs: {row.why}"
+            yield f"left out: {row.experiment}, {number_of(len(row.labels), 'run')}: {row.why}"
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Words of messages: a list of them, and the known word most similar to a misspelled one."""
+"""Words of messages: a list of them, a number of things, and the known word most similar to a misspelled one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ def listed(words: Iterable[str], joint: str = "or") -> str:
     """Joins words for a sentence: ``a, b or c``."""
     *first, last = words
     return f"{', '.join(first)} {joint} {last}" if first else last
+
+
+def number_of(count: int, noun: str) -> str:
+    """A number of things, such as ``1 run`` and ``1,204 runs``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def distance(left: str, right: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from elephan.evaluation.wording import spoken
 from elephan.export import bibtex
 from elephan.report.provenance import command
+from elephan.scenario.words import number_of
 from elephan.suites import programs
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.sides import sides
@@ -54,7 +55,8 @@ def _entry(one: Evaluation) -> str:
     created = max((str(m["created"]) for m in one.manifests if "created" in m), default="")
     engines = dict.fromkeys(str(m.get("versions", {}).get("engine", "")) for m in one.manifests)
     note = (
-        f"suite {one.suite.id}, backend {one.on}, {len(one.manifests)} runs, engine {', '.join(filter(None, engines))}"
+        f"suite {one.suite.id}, backend {one.on}, {number_of(len(one.manifests), 'run')}, "
+        f"engine {', '.join(filter(None, engines))}"
     )
     key = f"elephan:{one.suite.id}:{one.name}"
     return bibtex.entry(key, f"{one.name}: {one.suite.table.title}", f"{note}. {paragraph(one)}", created)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from elephan.evaluation.wording import spoken
 from elephan.report.provenance import command
+from elephan.scenario.words import number_of
 from elephan.suites import programs
 from elephan.suites.result import Evaluation, Outcome
 from elephan.suites.sides import sides
@@ -66,7 +67,7 @@ def _evidence(one: Evaluation) -> Iterator[str]:
     """The command, the versions and the runs, behind a fold."""
     engines = dict.fromkeys(str(m.get("versions", {}).get("engine", "unknown")) for m in one.manifests)
     seeds = sorted({int(m["seed"]) for m in one.manifests if "seed" in m})
-    yield f"<details><summary>Evidence: {len(one.manifests)} runs</summary>"
+    yield f"<details><summary>Evidence: {number_of(len(one.manifests), 'run')}</summary>"
     made = [
         ("command", f"`{command()}`"), ("elephan", __version__), ("engine", ", ".join(engines)),
         ("backend", one.on), ("seeds", ", ".join(map(str, seeds))),
