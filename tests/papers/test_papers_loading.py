@@ -145,11 +145,15 @@ class Given(Evidence):
         return {"one": run.value} if name == "mbps" else run.value
 
 
-def drawn(table: Mapping[str, Any], runs: Evidence, scale: int = 1) -> Any:
+def drawing_of(table: Mapping[str, Any], runs: Evidence, scale: int = 1) -> drawing.Drawing:
     figure = drawing.FigureTable(**{"id": "f", "title": "F", "caption": "", **table})
     tables = drawing.FiguresTable(styles={"reno": 4, "cubic": 5}, figure=(figure,))
     made = Maker("weigle2006", stated(), CODE, {"reno": "Reno"})
-    return drawing.Drawing(made, Setup(scale=scale), tables, runs).figures()
+    return drawing.Drawing(made, Setup(scale=scale), tables, runs)
+
+
+def drawn(table: Mapping[str, Any], runs: Evidence, scale: int = 1) -> Any:
+    return drawing_of(table, runs, scale).figures()
 
 
 LINES = {"experiment": "E", "x": "buffer_pkts", "x_label": "buffer", "y_label": "rate", "metric": "mbps", "flow": "one"}
@@ -185,3 +189,37 @@ def test_bars_have_a_group_for_each_protocol() -> None:
         [21.5, None],
         [22, None],
     )
+
+
+PARTS = {"experiment": "E", "y_label": "rate"}
+BARS = PARTS | {"metric": "goodput_mbps", "bars": [{"name": "first", "flow": "{protocol}-1"}]}
+TRACES = PARTS | {"curves": [{"name": "first", "flow": "reno-1", "at": {"protocol": "reno"}}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "panel", "message"),
+    [
+        ("lines", LINES | {"experiment": "F"}, "experiment: 'F' is not an experiment"),
+        ("lines", LINES | {"flow": "one"}, "flow: 'one' is not a flow"),
+        ("lines", LINES | {"flow": "reno-1", "x": "protocol"}, "x: 'protocol' is not a number"),
+        ("lines", LINES | {"flow": "reno-1", "name": "{protocl}"}, "'{protocl}' is not a place"),
+        ("lines", LINES | {"flow": "reno-1"}, "metric: 'mbps' is not a metric"),
+        ("lines", LINES | {"flow": "", "published": "Fig 1"}, "published: Fig 1 has no numbers of mbps"),
+        ("bars", BARS | {"metric": "goodput"}, "metric: 'goodput' is not a metric"),
+        ("bars", BARS | {"at": {"protocl": "reno"}}, "at: 'protocl' is not an argument"),
+        ("bars", BARS | {"at": {"protocol": "bic"}}, "at: no run of 'E' has {'protocol': 'bic'}"),
+        ("traces", TRACES | {"at": {"buffer_pkts": 30}}, "at: no run of 'E' has {'buffer_pkts': 30, "),
+        ("traces", TRACES | {"published": "Fig 1"}, "published: 'reno-1' is not a flow with a number of Fig 1"),
+    ],
+)
+def test_a_figure_of_what_the_paper_lacks_is_one_line(kind: str, panel: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        drawing_of({kind: [panel]}, Evidence()).check()
+    assert str(caught.value).startswith(f"figures.toml: f.{kind}[0]")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("table", [{"lines": 7}, {"lines": [7]}, {"each": 7}])
+def test_panels_that_are_no_tables_are_one_line(table: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError):
+        made(drawing.FiguresTable, {"figure": [{"id": "f", "title": "F", "caption": "", **table}]})

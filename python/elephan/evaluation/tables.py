@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -163,6 +163,22 @@ def _as_written(path: str, stated: Mapping[str, Any]) -> str:
             return f"{join_path(group or '', name, i)}{row}{path[found.end() :]}"
         left -= count
     return path
+
+
+def known(name: str, names: Iterable[str], what: str, path: str, lister: str = "") -> None:
+    """Check a name that a file has for something else.
+
+    Args:
+        what: what the known names are.
+        path: the field with the name.
+        lister: command that lists the known names.
+
+    Raises:
+        ScenarioError: the name is not known; the message has the nearest one.
+    """
+    found = list(names)
+    if name not in found:
+        raise ScenarioError(f"'{name}' is not {what}; {hint(name, found, lister=lister)}", path=path)
 
 
 def made(table: type[_Model], values: Mapping[str, Any]) -> _Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,18 +11,20 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from elephan.evaluation import tables
-from elephan.evaluation.criteria import Measurer
+from elephan.evaluation.criteria import CriterionError, Measurer
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import NotJudgedError
-from elephan.evaluation.tables import Table, with_rows
+from elephan.evaluation.tables import Table, known, with_rows
 from elephan.evaluation.templates import filled
+from elephan.metrics.registry import registry
 from elephan.papers import printed
 from elephan.papers.paper import Maker
 from elephan.papers.schema import ExperimentTable
 from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points, Reach
 from elephan.report.figures import Curve, Figure, Panel, Traces
 from elephan.report.series import flow_curve, throughput_curve
-from elephan.scenario import Scenario
+from elephan.scenario import Scenario, ScenarioError
+from elephan.scenario.errors import join_path
 
 
 class PanelTable(Table):
@@ -46,8 +48,8 @@ class LinesTable(PanelTable):
     log: bool = Field(False, description="true for logarithmic axes")
 
 
-class BarTable(Table):
-    """One bar of each group."""
+class PartTable(Table):
+    """A flow that a panel shows: one bar of each group, or a curve."""
 
     name: str
     flow: str
@@ -58,23 +60,18 @@ class BarsTable(PanelTable):
     """``bars`` of a figure: a group for each protocol."""
 
     metric: str
-    bars: tuple[BarTable, ...]
-
-
-class CurveTable(Table):
-    """A flow of a run, over time."""
-
-    name: str
-    flow: str
-    at: dict[str, Any] = Field(default_factory=dict)
+    bars: tuple[PartTable, ...]
 
 
 class TracesTable(PanelTable):
     """``traces`` of a figure: rates or windows over time, in the run with the smallest seed."""
 
     shows: str = Field("rate", pattern="^(rate|cwnd)$")
-    curves: tuple[CurveTable, ...]
+    curves: tuple[PartTable, ...]
     published: str = Field("", description="section whose printed throughputs are drawn as dashed lines")
+
+
+KINDS = ("lines", "bars", "traces")
 
 
 class FigureTable(Table):
@@ -92,8 +89,16 @@ class FigureTable(Table):
     def _shared(cls, stated: dict[str, Any]) -> dict[str, Any]:
         """Give each panel what ``each`` has."""
         each = stated.get("each", {})
-        panels = {kind: [each | panel for panel in stated.get(kind, ())] for kind in ("lines", "bars", "traces")}
+        if not isinstance(each, dict):
+            raise ScenarioError(f"{each!r} is not a table of the fields that all panels share", path="figure.each")
+        panels = {kind: _with_shared(stated[kind], each) for kind in KINDS if kind in stated}
         return {name: value for name, value in stated.items() if name != "each"} | panels
+
+
+def _with_shared(panels: Any, shared: dict[str, Any]) -> Any:
+    if not isinstance(panels, list):
+        return panels
+    return [shared | panel if isinstance(panel, dict) else panel for panel in panels]
 
 
 class FiguresTable(Table):
@@ -153,6 +158,71 @@ class Drawing:
             return BarChart(*about, bars)
         traces = tuple(panel for panel in map(self._traces, table.traces) if panel.curves)
         return Traces(*about, traces) if traces else None
+
+    # ---- mistakes ----
+
+    def check(self) -> None:
+        """Check that the paper has all that its figures name, whether or not it was run.
+
+        Raises:
+            ScenarioError: it does not; the message has the panel.
+        """
+        for figure in self.table.figure:
+            for kind in KINDS:
+                for i, panel in enumerate(getattr(figure, kind)):
+                    try:
+                        self._check(panel)
+                    except ScenarioError as error:
+                        raise error.located(source="figures.toml", path=join_path(figure.id, kind, i)) from None
+
+    def _check(self, panel: PanelTable) -> None:
+        ids = [name.removeprefix(f"{self.of.paper}.") for name in self.of.claims.experiments]
+        known(panel.experiment, ids, "an experiment", "experiment")
+        cells = [cell for _, cell in self.of.cells(self._experiment(panel))]
+        for part in self._parts(panel):
+            for name in (*panel.at, *part.at):
+                known(name, dict.fromkeys(name for cell in cells for name in cell), "an argument", "at")
+            found = next(self._cells(panel, part.at), None)
+            if found is None:
+                raise ScenarioError(f"no run of '{panel.experiment}' has {panel.at | part.at}", path="at")
+            cell, scenario = found
+            if part.flow:
+                known(str(filled(part.flow, cell)), [*scenario.flow_names, *scenario.sources], "a flow", "flow")
+        if isinstance(panel, LinesTable):
+            self._check_lines(panel, cells[0])
+        elif isinstance(panel, BarsTable):
+            known(panel.metric, registry(), "a metric", "metric")
+        elif isinstance(panel, TracesTable) and panel.published:
+            means = printed.single(self.of.claims, panel.published, "throughput_mbps")
+            for curve in panel.curves:
+                known(curve.flow, means, f"a flow with a number of {panel.published}", "published")
+
+    def _parts(self, panel: PanelTable) -> Sequence[LinesTable | PartTable]:
+        if isinstance(panel, BarsTable):
+            return panel.bars
+        if isinstance(panel, TracesTable):
+            return panel.curves
+        assert isinstance(panel, LinesTable)
+        return (panel,)
+
+    def _check_lines(self, panel: LinesTable, cell: dict[str, Any]) -> None:
+        known(panel.x, [name for name, value in cell.items() if isinstance(value, int | float)], "a number", "x")
+        filled(panel.name, self.of.told(cell))
+        if panel.flow:
+            known(panel.metric, registry(), "a metric", "metric")
+        else:
+            try:
+                self._of_claims(panel, cell)
+            except NotJudgedError:
+                pass  # there are no runs yet
+            except CriterionError as error:
+                raise ScenarioError(str(error), path="metric") from None
+        if panel.published:
+            numbers = printed.along(self.of.claims, panel.published, panel.metric, panel.x)
+            if not numbers:
+                raise ScenarioError(f"{panel.published} has no numbers of {panel.metric}", path="published")
+            for protocol in numbers:
+                known(protocol, self.table.styles, "a protocol with a style", "published")
 
     # ---- runs and values ----
 
@@ -225,7 +295,7 @@ class Drawing:
         names = tuple(map(self.of.name, groups))
         return BarPanel(panel.title, panel.y_label, names, tuple(series))
 
-    def _bar(self, panel: BarsTable, bar: BarTable, protocol: str) -> Reach | None:
+    def _bar(self, panel: BarsTable, bar: PartTable, protocol: str) -> Reach | None:
         """The value of a bar; ``None`` without runs."""
         for cell, scenario in self._cells(panel, bar.at | {"protocol": protocol}):
             try:

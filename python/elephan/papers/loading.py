@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elephan.evaluation.criteria import CriterionError
+from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measuring import At
 from elephan.evaluation.tables import read
 from elephan.papers import drawing
@@ -43,6 +44,7 @@ def paper(paper_id: str, quick: bool, code: Code) -> Paper:
     setup = code.setup(**(table.quick.set if quick else {}))
     made = Maker(paper_id, stated, code, table.names, quick)
     drawn = drawing.read(FOLDER / paper_id / "figures.toml")
+    Drawing(made, setup, drawn, Evidence()).check()
     return Paper(
         id=paper_id,
         title=table.title,

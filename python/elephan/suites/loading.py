@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from elephan.evaluation import tables
 from elephan.evaluation.relations import RELATIONS
+from elephan.evaluation.tables import known
 from elephan.evaluation.templates import filled, left_open
 from elephan.metrics.registry import find, get, registry
 from elephan.scenario import Scenario, ScenarioError
@@ -99,14 +100,6 @@ def _at(path: str) -> Iterator[None]:
         raise error.located(path=path) from None
 
 
-def _known(name: str, known: Iterable[str], what: str, path: str, lister: str | None = None) -> None:
-    """Reject a name that does not exist, with the nearest one that does."""
-    names = list(known)
-    if name not in names:
-        said = hint(name, names) if lister is None else hint(name, names, lister=lister)
-        raise ScenarioError(f"'{name}' is not {what}; {said}", path=path)
-
-
 def _check_names(suite: Suite) -> None:
     table = suite.table
     ellipses = [row.id for row in table.ellipse]
@@ -115,17 +108,17 @@ def _check_names(suite: Suite) -> None:
     for i, experiment in enumerate(table.experiment):
         with _at(f"experiment[{i}]"):
             if experiment.cells is not None:
-                _known(experiment.cells, table.cells, "a list of cells", "cells")
+                known(experiment.cells, table.cells, "a list of cells", "cells")
             for field, grid in (("grid", experiment.grid), ("quick_grid", experiment.quick_grid)):
                 for name, values in grid.items():
                     if not values:
                         raise ScenarioError("empty; write at least one value", path=f"{field}.{name}")
             for name in experiment.quick_grid:
-                _known(name, experiment.grid, "in the grid", "quick_grid")
+                known(name, experiment.grid, "in the grid", "quick_grid")
     for name, rows in table.cells.items():
         for i, cell in enumerate(rows):
             for field in cell.quick if isinstance(cell.quick, dict) else ():
-                _known(field, cell.values, "a value of this cell", f"cells.{name}[{i}].quick")
+                known(field, cell.values, "a value of this cell", f"cells.{name}[{i}].quick")
     _check_unique(ellipses, "ellipse")
     for i, ellipse in enumerate(table.ellipse):
         with _at(f"ellipse[{i}]"):
@@ -149,7 +142,7 @@ def _check_names(suite: Suite) -> None:
 def _check_drawn(table: SuiteTable, row: EllipseTable | CurveTable) -> None:
     _check_section(table, row.section)
     judged = dict.fromkeys(criterion.experiment for criterion in table.criterion)
-    _known(row.experiment, judged, "an experiment of a criterion", "experiment")
+    known(row.experiment, judged, "an experiment of a criterion", "experiment")
 
 
 def _check_curve(suite: Suite, row: CurveTable) -> None:
@@ -158,7 +151,7 @@ def _check_curve(suite: Suite, row: CurveTable) -> None:
         # A cell needs a position on the x axis that no other cell has.
         cells = suite.cells(row.experiment, quick=quick)
         for cell in cells:
-            _known(row.x, cell.values, f"a value of the cell '{cell.name}'", "x")
+            known(row.x, cell.values, f"a value of the cell '{cell.name}'", "x")
         axis = axis_of(row, cells)
         if axis.numbers is None:
             raise ScenarioError(f"the values of '{row.x}' are not quantities of one kind", path="x")
@@ -171,12 +164,12 @@ def _check_curve(suite: Suite, row: CurveTable) -> None:
 
 def _check_metric(name: str, field: str) -> None:
     if find(name) is None:
-        _known(name, registry(), "a metric", field, "elephan list metrics")
+        known(name, registry(), "a metric", field, "elephan list metrics")
 
 
 def _check_section(table: SuiteTable, section: str) -> None:
     if table.sections:
-        _known(section, table.sections, "a section", "section")
+        known(section, table.sections, "a section", "section")
 
 
 def _check_words(criterion: CriterionTable) -> None:
@@ -203,9 +196,9 @@ def _check_unique(ids: Sequence[str], kind: str) -> None:
 
 def _check_criterion(suite: Suite, criterion: CriterionTable) -> None:
     baseline = criterion.baseline
-    _known(criterion.experiment, suite.experiments, "an experiment", "experiment")
+    known(criterion.experiment, suite.experiments, "an experiment", "experiment")
     if baseline is not None and baseline.experiment is not None:
-        _known(baseline.experiment, suite.experiments, "an experiment", "baseline.experiment")
+        known(baseline.experiment, suite.experiments, "an experiment", "baseline.experiment")
     _check_metric(criterion.metric, "metric")
     _check_options(criterion)
     needs = RELATIONS[criterion.relation].takes
@@ -234,6 +227,6 @@ def _check_scenario(suite: Suite, experiment: str, found: Scenario) -> None:
                 lists.append(("baseline.flows", at, criterion.baseline.flows))
             for field, at, flows in lists:
                 for name in flows or () if at == experiment else ():
-                    _known(name, names, f"a flow of '{experiment}'", field)
+                    known(name, names, f"a flow of '{experiment}'", field)
             if criterion.link is not None and criterion.experiment == experiment:
-                _known(criterion.link, links, f"a recorded link of '{experiment}'", "link")
+                known(criterion.link, links, f"a recorded link of '{experiment}'", "link")
