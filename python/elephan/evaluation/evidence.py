@@ -6,12 +6,12 @@ Papers and suites are judged by it. Each number of a run is computed once, and a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from elephan.evaluation.measurement import Measurement, NotJudgedError
 from elephan.scenario import Scenario
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from elephan.runs import Run
 
 _OPEN_RUNS = 8
+_Key = TypeVar("_Key", bound=Hashable)
 _COMBINED: dict[str, Callable[[list[float]], float]] = {"mean": fmean, "max": max, "min": min, "sum": math.fsum}
 
 
@@ -158,6 +159,17 @@ class Evidence:
         found = [self.metric(run, metric, window, **options) for run in runs]
         sample = (float(value[flow] if isinstance(value, dict) else value) for value in found)
         return Measurement(tuple(sample), runs=tuple(run.id for run in runs))
+
+    def of_each(
+        self, scenarios: Mapping[_Key, Scenario], metric: str, flow: str | None = None,
+        window: tuple[float, float] | None = None,
+    ) -> dict[_Key, Measurement]:  # fmt: skip
+        """The :meth:`values` of several scenarios, without those that were not run or whose metric is not defined."""
+        found = {}
+        for key, scenario in scenarios.items():
+            with suppress(NotJudgedError):
+                found[key] = self.values(scenario, metric, flow, window)
+        return found
 
     def read(self, run: Run, probe: Probe) -> float:
         """The number of a run that a probe names.

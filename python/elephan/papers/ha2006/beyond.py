@@ -8,13 +8,11 @@ drop-tail, RED (adaptive), PIE or CoDel, each with its published defaults and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import combinations
 from statistics import fmean
 
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.experiments import Experiment
-from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.wording import number
 from elephan.papers.ha2006.setup import ALGORITHMS, FAR_MS, SLOW_RATE_MBPS, TITLES, VARIANTS, Case, Setup
 from elephan.papers.paper import Beyond
@@ -84,14 +82,15 @@ class Answers:
 
     def values(self, metric: str, *, background: bool, with_sack: bool = False) -> dict[tuple[str, str], float]:
         """A metric of every queue and algorithm that was run."""
-        found = {}
+        found: dict[tuple[str, str], float] = {}
         for queue, setup in self._setups.items():
             window = setup.cov_s if metric == "cov_total_throughput" else setup.measured_s
-            for algorithm in VARIANTS if with_sack else ALGORITHMS:
-                case = _case(algorithm, with_sack=with_sack, background=background)
-                with suppress(NotJudgedError):
-                    values = self._runs.values(setup.scenario(case), metric, window=window)
-                    found[queue, algorithm] = fmean(values.sample)
+            scenarios = {
+                (queue, algorithm): setup.scenario(_case(algorithm, with_sack=with_sack, background=background))
+                for algorithm in (VARIANTS if with_sack else ALGORITHMS)
+            }
+            measured = self._runs.of_each(scenarios, metric, window=window)
+            found |= {key: fmean(values.sample) for key, values in measured.items()}
         return found
 
 

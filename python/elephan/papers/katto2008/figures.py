@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 import numpy as np
 
 from elephan.evaluation.evidence import Evidence
-from elephan.evaluation.measurement import NotJudgedError
 from elephan.models import abstracted, hybrid
 from elephan.models.response import mean_window
 from elephan.papers.katto2008 import windows
@@ -25,7 +23,7 @@ from elephan.papers.katto2008.setup import (
     response,
 )
 from elephan.papers.loading import claims
-from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points, Reach
+from elephan.report.charts import BarChart, BarPanel, Bars, LineChart, LinePanel, Points
 from elephan.report.figures import Figure
 
 SHORT_TITLES = {"reno": "Reno", "fusion": "Fusion"}
@@ -75,12 +73,10 @@ def _models(setup: Setup, flows: int) -> Iterator[Points]:
 
 
 def _simulated(runs: Evidence, setup: Setup, protocol: str, flows: int) -> Points | None:
-    found: dict[float, Reach] = {}
-    for p in GRID:
-        with suppress(NotJudgedError):
-            scenario = setup.sweep(protocol, p, flows)
-            found[p] = runs.values(scenario, "throughput_mbps", setup.name(protocol)).reach
-    return Points.of(f"{TITLES[protocol]} (run)", found, STYLES[protocol], "markers") if found else None
+    swept = {p: setup.sweep(protocol, p, flows) for p in GRID}
+    found = runs.of_each(swept, "throughput_mbps", setup.name(protocol))
+    line = {p: one.reach for p, one in found.items()}
+    return Points.of(f"{TITLES[protocol]} (run)", line, STYLES[protocol], "markers") if line else None
 
 
 def _short_flows(runs: Evidence, setup: Setup) -> Iterator[Figure]:
@@ -88,15 +84,12 @@ def _short_flows(runs: Evidence, setup: Setup) -> Iterator[Figure]:
         ("throughput of the short flows while active", "mean_size_over_mean_duration_mbps", None),
         ("throughput of the long flow", "throughput_mbps", "long"),
     )
+    scenarios = {SHORT_TITLES.get(name, TITLES[name]): setup.short(name) for name in CANDIDATES}
     panels: list[BarPanel] = []
     for color, (label, metric, flow) in enumerate(metrics):
-        found: dict[str, Reach] = {}
-        for name in CANDIDATES:
-            with suppress(NotJudgedError):
-                title = SHORT_TITLES.get(name, TITLES[name])
-                found[title] = runs.values(setup.short(name), metric, flow).reach
-        if found:
-            panels.append(BarPanel(label, "Mbit/s", tuple(found), (Bars.of(label, list(found.values()), color),)))
+        if found := runs.of_each(scenarios, metric, flow):
+            bars = Bars.of(label, [one.reach for one in found.values()], color)
+            panels.append(BarPanel(label, "Mbit/s", tuple(found), (bars,)))
     if panels:
         yield BarChart(
             "figure8",

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.experiments import Experiment
-from elephan.evaluation.measurement import NotJudgedError
 from elephan.evaluation.wording import number
 from elephan.papers.leith2008.setup import Setup
 from elephan.papers.paper import Beyond
@@ -136,14 +135,12 @@ class Answers:
     runs: Evidence
     scale: int
 
-    def of(self, measure: Measure, algorithm: str, mbps: int) -> float | None:
-        """The value of an algorithm at a rate."""
+    def of(self, measure: Measure, algorithm: str) -> dict[int, float]:
+        """The values of an algorithm by rate."""
         flow = f"{algorithm}-1" if measure.of_flow else None
-        place = scenario(measure.kind, algorithm, mbps, self.scale)
-        try:
-            return self.runs.values(place, measure.metric, flow, measure.window).value()
-        except NotJudgedError:
-            return None
+        scenarios = {mbps: scenario(measure.kind, algorithm, mbps, self.scale) for mbps in RATES_MBPS}
+        found = self.runs.of_each(scenarios, measure.metric, flow, measure.window)
+        return {mbps: one.value() for mbps, one in found.items()}
 
 
 def _figures(answers: Answers) -> Sequence[Figure]:
@@ -151,8 +148,7 @@ def _figures(answers: Answers) -> Sequence[Figure]:
     for measure in (RECOVERY, EPOCH, CONVERGENCE, FAIRNESS):
         series = []
         for style, (name, (_, title)) in enumerate(ALGORITHMS.items()):
-            found = {rate: answers.of(measure, name, rate) for rate in RATES_MBPS}
-            known = {rate: value for rate, value in found.items() if value is not None and math.isfinite(value)}
+            known = {rate: value for rate, value in answers.of(measure, name).items() if math.isfinite(value)}
             if known:
                 series.append(
                     Points(title, [rate / 1e3 / answers.scale for rate in known], list(known.values()), style=style)
@@ -176,17 +172,18 @@ def _answer(answers: Answers) -> Iterator[str]:
     top, low = RATES_MBPS[-1], RATES_MBPS[0]
     fast = _rate(top, answers.scale)
     for measure in (RECOVERY, EPOCH, CONVERGENCE):
-        parts = [f"{title} {_said(answers.of(measure, name, top))}" for name, (_, title) in ALGORITHMS.items()]
+        found = {title: answers.of(measure, name) for name, (_, title) in ALGORITHMS.items()}
+        parts = [f"{title} {_said(values.get(top))}" for title, values in found.items()]
         yield f"{measure.words} at {fast} takes: {', '.join(parts)}."
         growth = []
-        for name, (_, title) in ALGORITHMS.items():
-            before, after = answers.of(measure, name, low), answers.of(measure, name, low * 10)
+        for title, values in found.items():
+            before, after = values.get(low), values.get(low * 10)
             if before and after and math.isfinite(before) and math.isfinite(after):
                 growth.append(f"{title} {number(after / before)} times as long")
         rates = f"{_rate(low * 10, answers.scale)} instead of {_rate(low, answers.scale)}"
         yield f"{measure.words} at ten times the rate, {rates}, takes: {', '.join(growth) or 'unknown'}."
-    shares = {title: answers.of(FAIRNESS, name, top) for name, (_, title) in ALGORITHMS.items()}
-    known = {title: value for title, value in shares.items() if value is not None}
+    shares = {title: answers.of(FAIRNESS, name) for name, (_, title) in ALGORITHMS.items()}
+    known = {title: values[top] for title, values in shares.items() if top in values}
     if known:
         parts = [f"{title} {number(known[title])}" for title in sorted(known, key=known.__getitem__, reverse=True)]
         yield f"Jain's index of two flows at {fast} from the second's start on: {', '.join(parts)}."

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from statistics import fmean
 from typing import Any
 
 from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.experiments import Experiment
-from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.paper import Beyond
 from elephan.papers.weigle2006.setup import LATE_S, PROTOCOLS, Pair, Setup, label
 from elephan.report.figures import Figure
@@ -64,11 +62,8 @@ def _pairs(everyone: Sequence[str]) -> list[Pair]:
 
 def grid(runs: Evidence, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Grid:
     """The asymmetry of each ordered pair; pairs whose run is missing are left out."""
-    found: dict[Pair, float] = {}
-    for pair in _pairs(everyone):
-        with suppress(NotJudgedError):
-            found[pair] = runs.values(scenarios[label(pair)], "asymmetry").value()
-    return found
+    found = runs.of_each({pair: scenarios[label(pair)] for pair in _pairs(everyone)}, "asymmetry")
+    return {pair: one.value() for pair, one in found.items()}
 
 
 def figures(runs: Evidence, scenarios: Mapping[str, Scenario], everyone: Sequence[str]) -> Sequence[Figure]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from statistics import median
 
 from elephan.evaluation.evidence import Evidence
-from elephan.evaluation.measurement import NotJudgedError
 from elephan.papers.claims import ClaimSet
 from elephan.papers.loading import claims
 from elephan.papers.weigle2006.measure import REGIONS, boundaries, certain_regions
@@ -68,10 +66,8 @@ def _panels(runs: Evidence, setup: Setup, cases: Sequence[tuple[Pair, int]]) -> 
 
 def _asymmetry(runs: Evidence, setup: Setup, stated: ClaimSet) -> PairBars | None:
     placed = certain_regions(stated)
-    values: dict[Pair, list[float]] = {}
-    for pair in PAIRS:
-        with suppress(NotJudgedError):
-            values[pair] = sorted(runs.values(setup.scenario(pair), "asymmetry").sample)
+    known = runs.of_each({pair: setup.scenario(pair) for pair in PAIRS}, "asymmetry")
+    values = {pair: sorted(one.sample) for pair, one in known.items()}
     if not values:
         return None
     between = boundaries([median(map(abs, found)) for found in values.values()], setup.regions)
