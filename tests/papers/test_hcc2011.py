@@ -19,7 +19,7 @@ from elephan import papers
 from elephan.evaluation.evidence import Evidence
 from elephan.metrics.reading import flow_series
 from elephan.models import hcc
-from elephan.papers.hcc2011.published import Published
+from elephan.papers.hcc2011 import published
 from elephan.papers.hcc2011.rules import Climb
 from elephan.papers.hcc2011.setup import RATIO_RTTS_MS, Setup
 from elephan.papers.judging import Judgment, judge_all
@@ -47,13 +47,13 @@ def made(scenario: Scenario, rates_mbps: Sequence[float], queue: float = 10.0) -
 def table2(scale: int = 1) -> tuple[Run, ...]:
     """The printed throughputs, as runs."""
     setup = Setup(scale=scale)
-    rows = Published(paper().claims).rows
+    rows = published.rows(paper().claims)
     return tuple(
-        made(setup.ratio(protocol, ratio, buffer), (row.t1 / scale, row.t2 / scale))
+        made(setup.ratio(protocol, ratio, buffer), tuple(row[f"throughput_mbps_flow{flow}"] / scale for flow in (1, 2)))
         for buffer, letter in LETTERS.items()
         for protocol in HIGH_SPEED
         for ratio in RATIO_RTTS_MS
-        for row in [rows[f"table2{letter}", protocol, float(ratio)]]
+        for row in [rows[f"hcc2011.T2{letter}", protocol, ratio]]
     )
 
 
@@ -126,11 +126,11 @@ def test_a_wrong_cell_of_the_printed_table_is_found() -> None:
         claim.model_copy(update={"limit": claim.limit + 1}) if claim.id == "hcc2011.table2b.hcc.ratio2.t2" else claim
         for claim in claims.claims
     )
-    published = Published(replace(claims, claims=spoilt))
+    rows = published.rows(replace(claims, claims=spoilt))
     claim = next(claim for claim in claims.claims if claim.check == "internal")
-    found = published.measurer(Evidence()).measure("max_abs_residual", "EI_minus_T1_plus_T2", {}, claim)
+    found = published.measurer(rows.values(), Evidence()).measure("max_abs_residual", "EI_minus_T1_plus_T2", {}, claim)
     assert found.value() == pytest.approx(1, abs=0.01)
-    assert len(published.rows) == 42
+    assert [len(row) for row in rows.values()] == [4] * 42
 
 
 def test_what_the_paper_measured_in_table_2_would_be_reproduced() -> None:

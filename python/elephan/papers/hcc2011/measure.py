@@ -15,8 +15,7 @@ from elephan.evaluation.evidence import Evidence
 from elephan.evaluation.measurement import Measurement, combined
 from elephan.evaluation.measuring import At, Chosen, Rule, Suite, along, both, of, over, rank, ratio, reach
 from elephan.papers.claims import Claim
-from elephan.papers.hcc2011 import rules
-from elephan.papers.hcc2011.published import Published
+from elephan.papers.hcc2011 import published, rules
 from elephan.papers.hcc2011.setup import (
     ALL_SETTINGS,
     BUFFERS,
@@ -50,7 +49,8 @@ def measurer(runs: Evidence, setup: Setup) -> Chosen:
     paper's own Table 2."""
     factors = dict.fromkeys(_SCALED, float(setup.scale))
     simulated = Suite(runs, setup, TABLE, _scenario, _WHERE, partial(_points, setup), factors)
-    by_check = {"unit": rules.measurer(runs, setup), "internal": Published(claims("hcc2011")).measurer(runs)}
+    internal = published.measurer(published.rows(claims("hcc2011")).values(), runs)
+    by_check = {"unit": rules.measurer(runs, setup), "internal": internal}
     return Chosen(lambda where, claim: by_check.get(claim.check, simulated))
 
 
