@@ -215,11 +215,11 @@ def test_a_plan_says_how_long_it_takes_and_what_is_left_out(paper: Paper, tmp_pa
     assert planned.takes_s == 2 * (3 + PREPARATION_S["kernel"])
     assert list(planned.lines()) == [
         "in the kernel: 2 runs one after the other, 10 s of real time; 0 are saved",
-        "left out: tiny.E, 1 runs: link bottleneck: the backend 'kernel' cannot do a queue 'codel'; 'sim' can",
+        "left out: tiny.E, 1 run: link bottleneck: the backend 'kernel' cannot do a queue 'codel'; 'sim' can",
     ]
     some = in_kernel.plan(paper, only=["REN*"], store=Store(tmp_path / "store"))
     assert [piece.label for piece in some.to_run] == ["reno"]
-    assert "1 runs one after the other, 5 s of real time; 0 are saved, 1 not asked for" in next(some.lines())
+    assert "1 run one after the other, 5 s of real time; 0 are saved, 1 not asked for" in next(some.lines())
     assert len(in_kernel.plan(paper, only=["e/*"], store=Store(tmp_path / "store")).to_run) == 2
     with pytest.raises(ScenarioError, match="'vegas' is the label of no run here; there are 'old cubic', 'reno'"):
         in_kernel.plan(paper, only=["vegas"])
