@@ -26,7 +26,6 @@ from elephan.papers import in_kernel, results
 from elephan.papers.claims import Claim, parse_claims
 from elephan.papers.judging import Judgment
 from elephan.papers.paper import Paper
-from elephan.papers.reproduction import reproduce
 from elephan.papers.results import PaperResult
 from elephan.papers.schema import ClaimsTable
 from elephan.report.figures import Figure
@@ -116,7 +115,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, failed: Callable[[Run], list[str]] 
 
 
 def simulated(paper: Paper, tmp_path: Path, store: Store) -> PaperResult:
-    return reproduce(paper, jobs=1, store=store, out=tmp_path / "report")
+    return papers.reproduce(paper, jobs=1, store=store, out=tmp_path / "report")
 
 
 # ---- twins ----

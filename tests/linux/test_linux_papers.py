@@ -16,7 +16,6 @@ from elephan.backends.linux.twin import twin
 from elephan.cli.main import run_command
 from elephan.evaluation import in_kernel as evaluation_in_kernel
 from elephan.papers import in_kernel, linux_board
-from elephan.papers.reproduction import Wanted, reproduce
 from elephan.report import figures
 from elephan.runs import Store
 from elephan.scenario import Scenario, ScenarioError
@@ -155,7 +154,7 @@ def selection(paper: str = "weigle2006") -> Any:
 def test_a_spent_budget_leaves_runs_for_the_next_call(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     paper = selection()
-    result = reproduce(paper, Wanted(seeds=1), jobs=1, store=store, out=tmp_path / "report")
+    result = papers.reproduce(paper, seeds=1, jobs=1, store=store, out=tmp_path / "report")
     planned = in_kernel.plan(paper, store=store, on="linux")
     assert [piece.label for piece in planned.to_run] == ["hstcp>htcp", "htcp>hstcp"]
     column = in_kernel.add(result, planned, jobs=1, store=store, until_s=0.0)

@@ -25,7 +25,7 @@ from elephan.papers.hcc2011.setup import RATIO_RTTS_MS, Setup
 from elephan.papers.judging import Judgment, judge_all
 from elephan.papers.loading import claims
 from elephan.papers.paper import Paper
-from elephan.papers.reproduction import Reproduction, Wanted, reproduce
+from elephan.papers.reproduction import Reproduction, Wanted
 from elephan.runs import Run, Store
 from elephan.scenario import Scenario
 
@@ -219,8 +219,8 @@ def test_the_engine_follows_the_formulas() -> None:
 
 def test_its_rules_hold_end_to_end_at_both_scales(tmp_path: Path) -> None:
     for quick in (False, True):
-        result = reproduce(
-            paper(quick), Wanted(figure="ALG"), store=Store(tmp_path / "store"), out=tmp_path / str(quick), jobs=1
+        result = papers.reproduce(
+            paper(quick), "ALG", store=Store(tmp_path / "store"), out=tmp_path / str(quick), jobs=1
         )
         assert {judgment.verdict for judgment in result.claims} == {"reproduced"}
         assert result.report_path is not None

@@ -22,7 +22,6 @@ from elephan.papers.leith2008 import setup as paths
 from elephan.papers.leith2008.measure import measurer
 from elephan.papers.leith2008.setup import Setup, lone
 from elephan.papers.paper import Paper
-from elephan.papers.reproduction import Wanted, reproduce
 from elephan.runs import Run, Store
 from elephan.scenario import Scenario
 
@@ -204,14 +203,14 @@ def test_points_along_a_parameter_are_the_experiments() -> None:
 
 @pytest.mark.large
 def test_the_rules_of_section_ii_are_reproduced(tmp_path: Path) -> None:
-    result = reproduce(small(), Wanted(figure="ALG"), jobs=1, store=Store(tmp_path / "store"), out=tmp_path / "report")
+    result = papers.reproduce(small(), "ALG", jobs=1, store=Store(tmp_path / "store"), out=tmp_path / "report")
     assert result.totals == {"reproduced": 10, "weak": 0, "differs": 0, "not_judged": 0}
     assert result.report_path is not None
     assert result.report_path.exists()
 
 
 def test_an_epoch_of_illinois_is_the_integral_of_its_rule(tmp_path: Path) -> None:
-    result = reproduce(small(), Wanted(figure="F3a"), jobs=1, store=Store(tmp_path / "store"), out=tmp_path / "report")
+    result = papers.reproduce(small(), "F3a", jobs=1, store=Store(tmp_path / "store"), out=tmp_path / "report")
     (judgment,) = result.claims
     assert judgment.claim.id == "leith2008.F3a.illinois.epoch_fluid_s"
     assert judgment.measured is not None

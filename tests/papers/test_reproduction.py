@@ -14,7 +14,7 @@ from elephan import papers
 from elephan.cli.main import main
 from elephan.evaluation.planning import Job, Planner
 from elephan.papers.paper import Paper
-from elephan.papers.reproduction import Reproduction, Wanted, reproduce, reproduce_all
+from elephan.papers.reproduction import Reproduction, Wanted, reproduce_all
 from elephan.report import figures
 from elephan.runs import Run, Store
 from elephan.runs.work import work
@@ -58,7 +58,7 @@ def test_papers_are_one_sweep_with_the_results_of_each(tmp_path: Path, monkeypat
     assert sweeps == [sum(len(Reproduction(paper, wanted).jobs) for _, wanted, _ in listed)]
     assert told[-1][2] == told[-1][3]
     for result, (_, wanted, folder) in zip(together, listed, strict=True):
-        alone = reproduce(paper, wanted, jobs=1, store=store, out=tmp_path / "alone")
+        alone = papers.reproduce(paper, wanted.figure, jobs=1, store=store, out=tmp_path / "alone")
         assert [claim.to_json() for claim in result.claims] == [claim.to_json() for claim in alone.claims]
         assert [phase.runs for phase in result.phases] == [phase.runs for phase in alone.phases]
         assert result.report_path is not None

@@ -62,16 +62,19 @@ def _built(paper_id: str, quick: bool) -> Paper:
 
 def evaluate(paper: Paper | str, runs: Iterable[Run]) -> list[Judgment]:
     """Judge a paper's claims by existing runs; claims whose runs are missing are not judged."""
-    from elephan.papers import reproduction
+    from elephan.evaluation.evidence import Evidence
+    from elephan.papers.judging import judge_all
 
-    return reproduction.evaluate(get(paper) if isinstance(paper, str) else paper, runs)
+    of = get(paper) if isinstance(paper, str) else paper
+    return judge_all(of.claims, of.measurer(Evidence(runs)), of.explanations, reduced=of.reduced)
 
 
 def reproduce(
-    paper_id: str, figure: str | None = None, quick: bool = False, *, out: str | Path | None = None,
+    paper: Paper | str, figure: str | None = None, quick: bool = False, *, out: str | Path | None = None,
     seeds: int | None = None, sensitivity: bool | None = None, beyond: bool = False, **running: Unpack[Running],
 ) -> PaperResult:  # fmt: skip
-    """Reproduce a paper; ``quick`` runs the same experiments at about a tenth of the work, one seed each.
+    """Reproduce a paper; of a paper by its id, ``quick`` runs the same experiments at about a tenth of the work, one
+    seed each.
 
     The other arguments are those of :class:`elephan.papers.reproduction.Wanted`; the report is written into ``out``
     (``reports/ID`` by default).
@@ -83,8 +86,11 @@ def reproduce(
     """
     from elephan.papers import reproduction
 
+    of = get(paper, quick) if isinstance(paper, str) else paper
     wanted = reproduction.Wanted(figure, seeds, sensitivity, beyond)
-    return reproduction.reproduce(get(paper_id, quick), wanted, out=out, **running)
+    folder = Path(out) if out is not None else Path("reports") / of.id
+    (result,) = reproduction.reproduce_all([(of, wanted, folder)], **running)
+    return result
 
 
 def plan_in_kernel(paper_id: str, figure: str | None = None, quick: bool = False, **options: Any) -> KernelRuns:

@@ -92,22 +92,6 @@ class Reproduction:
         )
 
 
-def reproduce(
-    paper: Paper, wanted: Wanted | None = None, *, out: str | Path | None = None, **running: Unpack[Running]
-) -> PaperResult:
-    """Run a paper's experiments, judge its claims, and write the report into ``out`` (``reports/ID`` by default); all
-    of the paper is wanted by default.
-
-    Raises:
-        ScenarioError: there is no such figure or no open question, or the number of seeds is below one.
-        SweepError: a run failed.
-        Interrupted: the user pressed Ctrl-C; finished results are saved.
-    """
-    folder = Path(out) if out is not None else Path("reports") / paper.id
-    (result,) = reproduce_all([(paper, wanted or Wanted(), folder)], **running)
-    return result
-
-
 def reproduce_all(papers: Iterable[tuple[Paper, Wanted, Path]], **running: Unpack[Running]) -> list[PaperResult]:
     """Reproduce several papers, each with the folder of its report; progress covers all papers.
 
@@ -159,11 +143,6 @@ def _seed_checks(paper: Paper, claims: ClaimSet, own: Evidence, judged: Sequence
 def _answered(beyond: Beyond, every: Evidence) -> Answer:
     runs = every.of_scenarios(s for e in beyond.experiments.values() for s in e.scenarios.values())
     return Answer(beyond, runs, tuple(beyond.answer(runs)))
-
-
-def evaluate(paper: Paper, runs: Iterable[Run]) -> list[Judgment]:
-    """Judge a paper's claims by existing runs; claims whose runs are missing are not judged."""
-    return judge_all(paper.claims, paper.measurer(Evidence(runs)), paper.explanations, reduced=paper.reduced)
 
 
 def select(paper: Paper, figure: str | None) -> tuple[dict[str, Experiment], str]:
