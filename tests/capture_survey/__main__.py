@@ -8,10 +8,10 @@ and the place, which is the receiver for a third. Each is made, judged and delet
 appended to ``--rows``, so an interrupted survey goes on where it was. The summary says how often the algorithm, the
 rate (5 %), the base RTT (2 %) and the stated buffers (15 %) are right, how often intervals contain the truth, and how
 often no algorithm is named if the true one is no candidate: of all captures, and of those in which no other algorithm
-sends the same segments as the true one. Of what-if it says how often the goodput (10 %) and the
-95th percentile of RTTs (15 %) of other algorithms are those of the true path simulated, as means of eight seeds, and
-how often intervals contain them; and of the limits, in how many of all intervals they are the path's, which limits all
-of these flows.
+sends the same segments as the true one. Of what-if it says how often the goodput (10 %) and the 95th percentile of RTTs
+(15 %) of other algorithms are those of the true path simulated, as means of eight seeds, and how often intervals
+contain them; a prediction that is said to be not identifiable counts apart; and of the limits, in how many of all
+intervals they are the path's, which limits all of these flows.
 """
 
 from __future__ import annotations
@@ -171,16 +171,19 @@ def _of_path(limits: Limits) -> tuple[int, int]:
     return sum(limits.at(time_s) in OF_PATH for time_s in times), len(times)
 
 
-def _predicted(draw: Draw, explained: Explanation) -> dict[str, list[tuple[float, bool]]]:
-    """Predicted numbers of other algorithms, as multiples of those on the true path, and if intervals contain these."""
-    found: dict[str, list[tuple[float, bool]]] = {name: [] for name in PREDICTED}
+def _predicted(draw: Draw, explained: Explanation) -> dict[str, list[tuple[float, bool, bool]]]:
+    """Predicted numbers of other algorithms as multiples of those on the true path, if intervals contain these, and if
+    they are said to be not identifiable.
+    """
+    found: dict[str, list[tuple[float, bool, bool]]] = {name: [] for name in PREDICTED}
     for one in explained.what_if(ALTERNATIVES):
         truth = draw.scenario(one.algorithm, duration_of(explained.limits))
         table = batch(truth, [{"seed": seed} for seed in TRUTH_SEEDS], list(PREDICTED), progress=False)
         for name, compared in found.items():
             column = name if name in table.columns else f"{name}[captured]"
             true = float(table[column].to_numpy().mean())
-            compared.append((one.means[name] / true, bool(one.low[name] <= true <= one.high[name])))
+            inside = bool(one.low[name] <= true <= one.high[name])
+            compared.append((one.means[name] / true, inside, name in one.hidden))
     return found
 
 
@@ -222,8 +225,9 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
         count(f"interval of {name}", (inside for _, inside in stated))
     for name, tolerance in PREDICTED.items():
         compared = [one for row in rows for one in row["what_if"][name]]
-        count(f"what-if {name}", (abs(ratio - 1) <= tolerance for ratio, _ in compared))
-        count(f"interval of {name}", (inside for _, inside in compared))
+        count(f"what-if {name}", (abs(ratio - 1) <= tolerance for ratio, _, hidden in compared if not hidden))
+        count(f"not identifiable {name}", (hidden for _, _, hidden in compared))
+        count(f"interval of {name}", (inside for _, inside, _ in compared))
     counted["limits"] = (sum(row["limits"][0] for row in rows), sum(row["limits"][1] for row in rows))
     count("queue that is named", (row["found_queue"] == row["queue"] for row in rows if row["found_queue"]))
     return counted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from tests.report.browsing import read
 
 import elephan
 from elephan.cli.main import run_command
-from elephan.explanation import Explanation
+from elephan.explanation import Explanation, wording
+from elephan.explanation.predicting import predict
 from elephan.explanation.reporting import explanation_report
 
 
@@ -60,6 +62,19 @@ def test_what_if_changes_the_path(bulk: Explanation) -> None:
     assert short.low["goodput_mbps"] <= short.means["goodput_mbps"] <= short.high["goodput_mbps"]
     (managed,) = bulk.what_if(["cubic"], queue="fq_codel")
     assert managed.means["rtt_mean_ms"] < long.means["rtt_mean_ms"]
+
+
+def test_a_prediction_on_paths_that_disagree_is_not_identifiable(bulk: Explanation) -> None:
+    fit = bulk.simulated_path
+    slow, usual = replace(fit.best, rate_bps=fit.best.rate_bps / 3), replace(fit, draws=(fit.best,))
+    (known,) = predict(usual, ["cubic"], bulk.connection, bulk.limits)
+    (open_,) = predict(replace(fit, draws=(slow,)), ["cubic"], bulk.connection, bulk.limits)
+    assert known.hidden == ()
+    assert wording.prediction_words([known]) == []
+    assert "goodput_mbps" in open_.hidden
+    (sentence,) = wording.prediction_words([open_])
+    assert sentence.startswith("The goodput of cubic is not identifiable from this capture")
+    assert wording.prediction_rows([open_])[0][1].startswith("not identifiable (")
 
 
 def test_wrong_names_and_quantities_are_one_line(make: Make, capsys: pytest.CaptureFixture[str]) -> None:

@@ -191,6 +191,8 @@ def _model(
             common.say(
                 f"Measured in the second half; means and ranges of {paths} runs on paths that the capture allows."
             )
+        for sentence in wording.prediction_words(model.predictions):
+            say(sentence)
     return model
 
 

@@ -33,7 +33,11 @@ POOR = 0.2
 """Distance from which a fit is called poor."""
 _WORTH_A_FIELD = 0.05
 """Least share of time in which the receive window limits a flow whose simulation has it too."""
-_METRICS = ("goodput_mbps", "rtt_mean_ms", "rtt_p95_ms", "retransmit_rate")
+WIDE = 2.0
+"""Ratio of an interval's ends from which its middle predicts nothing: the paths that the capture allows disagree."""
+_JUDGED = ("goodput_mbps", "rtt_mean_ms", "rtt_p95_ms")
+"""Metrics that may be not identifiable; a small share of retransmissions varies by more from run to run."""
+_METRICS = (*_JUDGED, "retransmit_rate")
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class Prediction:
         means: mean over the paths that the capture allows, by metric.
         low, high: range of all runs, by metric.
         paths: number of runs, each on a path of its own but for some on the nearest one.
+        hidden: metrics that are not identifiable from the capture, because the paths that it allows disagree.
     """
 
     algorithm: str
@@ -89,6 +94,7 @@ class Prediction:
     low: Mapping[str, float]
     high: Mapping[str, float]
     paths: int
+    hidden: tuple[str, ...] = ()
 
 
 def duration_of(limits: Limits) -> float:
@@ -249,7 +255,8 @@ def predict(
         for name, values in columns.items():
             if _any(values):
                 means[name], low[name], high[name] = _middle(values[:BEST], values[BEST:])
-        found.append(Prediction(algorithm, means, low, high, len(paths)))
+        hidden = tuple(name for name in _JUDGED if name in means and high[name] > WIDE * low[name])
+        found.append(Prediction(algorithm, means, low, high, len(paths), hidden))
     return tuple(found)
 
 

@@ -104,16 +104,24 @@ def prediction_rows(predictions: Sequence[Prediction]) -> list[list[str]]:
         [
             one.algorithm,
             *(
-                _between(one.means.get(name), one.low.get(name), one.high.get(name), factor)
-                for name, factor in (
-                    ("goodput_mbps", 1.0),
-                    ("rtt_mean_ms", 1.0),
-                    ("rtt_p95_ms", 1.0),
-                    ("retransmit_rate", 100.0),
+                _between(
+                    one.means.get(name), one.low.get(name), one.high.get(name), factor, is_hidden=name in one.hidden
                 )
+                for name, factor in _PREDICTED.items()
             ),
         ]
         for one in predictions
+    ]
+
+
+def prediction_words(predictions: Sequence[Prediction]) -> list[str]:
+    """Sentences on goodputs that are not identifiable."""
+    return [
+        f"The goodput of {one.algorithm} is not identifiable from this capture: it is "
+        f"{figures(one.low['goodput_mbps'], 3)} Mbit/s on one of the paths that explain the capture, and "
+        f"{figures(one.high['goodput_mbps'], 3)} Mbit/s on another."
+        for one in predictions
+        if "goodput_mbps" in one.hidden
     ]
 
 
@@ -121,9 +129,13 @@ _PREDICTED = {"goodput_mbps": 1.0, "rtt_mean_ms": 1.0, "rtt_p95_ms": 1.0, "retra
 PREDICTION_HEADER = ("algorithm", "goodput Mbit/s", "mean RTT ms", "p95 RTT ms", "sent again %")
 
 
-def _between(mean: float | None, low: float | None, high: float | None, factor: float) -> str:
+def _between(
+    mean: float | None, low: float | None, high: float | None, factor: float, *, is_hidden: bool = False
+) -> str:
     if mean is None:
         return "–"
+    if is_hidden and low is not None and high is not None:
+        return f"not identifiable ({figures(low * factor, 3)} to {figures(high * factor, 3)})"
     if low is None or high is None or figures(low * factor, 3) == figures(high * factor, 3):
         return figures(mean * factor, 3)
     return f"{figures(mean * factor, 3)} ({figures(low * factor, 3)} to {figures(high * factor, 3)})"
