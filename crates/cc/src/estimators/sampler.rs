@@ -1,12 +1,14 @@
 //! Delivery-rate samples.
 
+use std::collections::VecDeque;
+
 use super::{SegmentRing, seconds};
 use crate::ack::Delivery;
 use crate::reports::Lost;
 
-/// State of the connection when a segment was sent. Instants are in ps.
-#[derive(Clone, Copy, Debug, Default)]
-struct Record {
+/// State of the connection when segments were sent, which those that leave together share. Instants are in ps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct State {
     /// `P.sent_time`.
     sent: u64,
     /// `P.delivered`.
@@ -17,10 +19,62 @@ struct Record {
     first_sent: u64,
     /// `P.lost`.
     lost: u64,
-    /// `P.tx_in_flight`.
-    in_flight: u32,
     /// `P.is_app_limited`.
     app_limited: bool,
+}
+
+/// Record of an outstanding segment: few bytes, since there may be millions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Record {
+    /// Number of the [`State`]; 0 for none.
+    state: u32,
+    /// `P.tx_in_flight`.
+    in_flight: u32,
+}
+
+/// The states that records name, by numbers that wrap.
+#[derive(Clone, Debug, Default)]
+struct States {
+    /// The states from the number `first` on.
+    kept: VecDeque<State>,
+    first: u32,
+    /// Number of states from which those that no record names are dropped.
+    most: usize,
+}
+
+/// Fewest states that are looked through, and outstanding segments for each further state: looking through their records then
+/// costs little for each segment.
+const FEWEST_STATES: usize = 1024;
+const SEGMENTS_PER_STATE: usize = 16;
+
+impl States {
+    /// Number of a state, which becomes the last.
+    #[inline]
+    fn note(&mut self, state: State) -> u32 {
+        if self.kept.back() != Some(&state) {
+            self.kept.push_back(state);
+        }
+        self.first.wrapping_add(self.kept.len() as u32)
+    }
+
+    /// The state of a record.
+    #[inline]
+    fn of(&self, record: Record) -> Option<State> {
+        self.kept.get(record.state.wrapping_sub(self.first).wrapping_sub(1) as usize).copied()
+    }
+
+    /// Drops the states before those of these records, which are those of the outstanding segments.
+    #[cold]
+    #[inline(never)]
+    fn keep_those_of(&mut self, records: impl Iterator<Item = Record>) {
+        let mut outstanding = 0;
+        let place = |record: Record| record.state.wrapping_sub(self.first) as usize;
+        let oldest = records.inspect(|_| outstanding += 1).map(place).min().unwrap_or(0);
+        let dropped = oldest.saturating_sub(1).min(self.kept.len() - 1);
+        self.kept.drain(..dropped);
+        self.first = self.first.wrapping_add(dropped as u32);
+        self.most = 2 * self.kept.len() + FEWEST_STATES.max(outstanding / SEGMENTS_PER_STATE);
+    }
 }
 
 /// Estimator of the delivery rate. Each ACK gives a sample: the segments delivered since the ACK's newest segment was
@@ -33,6 +87,7 @@ struct Record {
 #[derive(Clone, Debug, Default)]
 pub struct DeliverySampler {
     records: SegmentRing<Record>,
+    states: States,
     /// `C.delivered`.
     delivered: u64,
     /// `C.delivered_time`.
@@ -97,16 +152,19 @@ impl DeliverySampler {
             self.first_sent = now_ps;
             self.delivered_at = now_ps;
         }
-        let record = Record {
+        let state = self.states.note(State {
             sent: now_ps,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             lost: self.lost,
-            in_flight,
             app_limited: self.app_limited_until.is_some(),
-        };
-        self.records.set(una, segment, record);
+        });
+        self.records.set(una, segment, Record { state, in_flight });
+        if self.states.kept.len() > self.states.most {
+            let outstanding = una.saturating_sub(1)..self.next;
+            self.states.keep_those_of(outstanding.filter_map(|segment| self.records.get(segment)));
+        }
     }
 
     /// Records the segments from `first` to before `past`, sent together at `now_ps`; `in_flight` includes the first of
@@ -132,21 +190,22 @@ impl DeliverySampler {
             return;
         }
         let Some(record) = self.records.get(segment) else { return };
-        self.first_sent = record.sent;
+        let state = self.states.of(record).unwrap_or_default();
+        self.first_sent = state.sent;
         let whole_us = self.is_linux;
         let between = |from: u64, to: u64| {
             if whole_us { US * (to / US).saturating_sub(from / US) } else { to.saturating_sub(from) }
         };
-        let sending = between(record.first_sent, record.sent);
-        let acknowledging = between(record.delivered_at, now_ps);
+        let sending = between(state.first_sent, state.sent);
+        let acknowledging = between(state.delivered_at, now_ps);
         self.newest = Some(Newest {
             interval_ps: sending.max(acknowledging),
             min_rtt: if whole_us { (min_rtt * 1e6 + WHOLE).floor() * 1e-6 } else { min_rtt },
             delivered: self.delivered,
-            prior_delivered: record.delivered,
-            lost_before: record.lost,
+            prior_delivered: state.delivered,
+            lost_before: state.lost,
             in_flight: record.in_flight,
-            app_limited: record.app_limited,
+            app_limited: state.app_limited,
         });
     }
 
@@ -180,14 +239,15 @@ impl DeliverySampler {
     pub fn on_lost(&mut self, segment: u64, now_ps: u64) -> Lost {
         self.lost += 1;
         let record = self.records.get(segment).unwrap_or_default();
+        let state = self.states.of(record).unwrap_or_default();
         Lost {
             now: seconds(now_ps),
-            sent_at: seconds(record.sent),
+            sent_at: seconds(state.sent),
             delivered: self.delivered as f64,
-            prior_delivered: record.delivered as f64,
-            app_limited: record.app_limited,
+            prior_delivered: state.delivered as f64,
+            app_limited: state.app_limited,
             tx_in_flight: f64::from(record.in_flight),
-            lost: (self.lost - record.lost) as f64,
+            lost: (self.lost - state.lost) as f64,
             by_timer: false,
         }
     }
@@ -262,6 +322,27 @@ mod tests {
         let second = sampler.on_lost(1, at(9));
         assert_eq!((second.lost, second.tx_in_flight, second.sent_at), (2.0, 2.0, 0.001));
         assert_eq!(deliver(&mut sampler, 2, at(106), 0.1).lost, 1.0);
+    }
+
+    #[test]
+    fn the_states_of_outstanding_segments_are_kept_and_few_others() {
+        let mut sampler = DeliverySampler::default();
+        for segment in 0..100_000_u64 {
+            let una = segment.saturating_sub(500);
+            sampler.on_sent(segment, una, 500, at(segment));
+            if una > 0 {
+                sampler.on_delivered(una, 1, at(segment), 0.0);
+                let sample = sampler.sample().expect("it was sent");
+                // The latest delivery before the segment left was 501 ms ago.
+                let is_right =
+                    (sample.interval - 0.501).abs() < 1e-9 && sample.delivered - sample.prior_delivered == 501.0;
+                assert!(una < 502 || is_right, "{sample:?}");
+            }
+        }
+        assert!(sampler.states.kept.len() < 2 * 502 + FEWEST_STATES + 1, "{}", sampler.states.kept.len());
+        (0..9).for_each(|place| sampler.on_sent(100_000 + place, 99_600, 400, at(200_000)));
+        let together = sampler.records.get(100_000).expect("it was sent");
+        assert_eq!(sampler.states.of(together), sampler.states.kept.back().copied());
     }
 
     #[test]
