@@ -4,9 +4,8 @@
 //! segment may have left the last link before the window in which it arrives. A link's changes of delay, bursts and retransmissions move whole queues of packets into a window,
 //! so a path with them has no bound on its rate here.
 
-use elephan_sim::packet::MOST_IN_TRAIN;
 use elephan_sim::rates::rate_mbps;
-use elephan_sim::spec::{FlowSpec, LinkSpec, Resolution};
+use elephan_sim::spec::{FlowSpec, LinkSpec};
 
 use crate::data::Data;
 use crate::error::Found;
@@ -81,7 +80,7 @@ impl Rules<'_, '_> {
     fn check(&mut self, capacity: Option<Capacity>, rate_slack: f64) -> Found<()> {
         let (from_s, to_s) = self.data.measured();
         let stack = &self.flow.stack;
-        let packets = if self.data.spec.resolution == Resolution::Train { MOST_IN_TRAIN } else { 1 };
+        let packets = self.data.spec.longest_train(self.flow);
         let bytes = f64::from(stack.payload_bytes + stack.header_bytes) * f64::from(packets);
         let packet_mbps = rate_mbps(bytes, to_s - from_s);
         let packet_s = |mbps: f64| 8.0 * bytes / f64::from(packets) / (mbps * 1e6);

@@ -52,13 +52,20 @@ pub const BYTES_PER_PACKET: u64 = 90;
 pub const HAS_TRAINS: bool = cfg!(not(target_arch = "wasm32"));
 
 /// Largest number of segments that one packet stands for.
-pub const MOST_IN_TRAIN: u32 = 256;
+pub const MOST_IN_TRAIN: u32 = OTHERS * OTHERS + OTHERS + 1;
+
+/// Largest number of ACKs that one stands for if it reports missing segments.
+pub const MOST_IN_REPORT: u32 = OTHERS + 1;
 
 /// Smallest number of segments of a train at a sender: a shorter one costs as much as its segments do.
 pub const LEAST_IN_TRAIN: u32 = 8;
 
-/// Resolution of [`Packet::span`], ps (a `u32` then reaches 1.1 s).
-const SPAN_UNIT_PS: u64 = 256;
+/// Largest number of further segments of a train in [`Packet::who`]; each unit of [`MANY`] stands for as many more.
+const OTHERS: u32 = 0xff;
+/// Place of the 8 bits of a train's length above the time in [`Packet::extra`].
+const MANY: u32 = 24;
+/// Bits that [`Packet::span`] does not keep of a positive `f32`, which has one part in 65,536 then.
+const SPAN_DROPS: u32 = 7;
 
 /// Resolution of a one-way delay carried by an ACK, ps (16 ns: a `u32` then reaches 68 s).
 pub const OWD_UNIT_PS: u64 = 16_000;
@@ -140,7 +147,8 @@ pub struct Packet {
     pub at: Time,
     /// Data: send time. ACK: the send time that the receiver echoes (RFC 7323 timestamps).
     pub stamp: Time,
-    /// Segment in the low half, then 8 bits with the number of further segments of a train, then the flow.
+    /// Segment in the low half, then 8 bits with the number of further segments of a train (0 for a packet alone; up to 255),
+    /// then the flow.
     who: u64,
     /// Bytes on the wire: 16 bits; hop: 8; flags: 8; extra: 32.
     what: u64,
@@ -307,7 +315,12 @@ impl Packet {
     #[must_use]
     #[inline]
     pub fn count(&self) -> u32 {
-        u32::from((self.who >> COUNT) as u8) + 1
+        if self.is_train() { self.others() + 1 } else { 1 }
+    }
+
+    /// Further packets of a train.
+    fn others(&self) -> u32 {
+        u32::from((self.who >> COUNT) as u8) + if self.tells_span() { OTHERS * (self.extra() >> MANY) } else { 0 }
     }
 
     /// True if this packet stands for several.
@@ -317,38 +330,52 @@ impl Packet {
         HAS_TRAINS && (self.who >> COUNT) as u8 != 0
     }
 
+    /// True if [`Packet::extra`] has no number of an entry, but what a train tells.
+    fn tells_span(&self) -> bool {
+        self.flags() & flag::BESIDE == 0
+    }
+
     /// A train of `count` packets, at most [`MOST_IN_TRAIN`], of which this one is the last. The first is ahead of it by
-    /// `span`, which a train with an entry beside it does not tell.
+    /// `span`. A train with an entry beside it does not tell the time, and has at most [`MOST_IN_REPORT`].
     #[must_use]
     pub fn as_train(self, count: u32, span: Time) -> Self {
-        debug_assert!((1..=MOST_IN_TRAIN).contains(&count), "a train of {count}");
-        let who = self.who & !(0xff << COUNT) | u64::from(count - 1) << COUNT;
-        let train = Self { who, ..self };
-        if count > 1 && self.flags() & flag::BESIDE == 0 { train.spanning(span) } else { train }
+        let others = count - 1;
+        debug_assert!(others < if self.tells_span() { MOST_IN_TRAIN } else { MOST_IN_REPORT }, "a train of {count}");
+        let many = others.saturating_sub(1) / OTHERS;
+        let few = u64::from(others - OTHERS * many);
+        let train = Self { who: self.who & !(0xff << COUNT) | few << COUNT, ..self };
+        if count == 1 || !self.tells_span() {
+            return train;
+        }
+        Self { what: train.what & !(u64::MAX << EXTRA) | u64::from(many) << (EXTRA + MANY), ..train }.spanning(span)
     }
 
     /// A train whose first packet is ahead of the last by `span`.
     #[must_use]
     pub fn spanning(self, span: Time) -> Self {
-        if self.flags() & flag::BESIDE != 0 {
+        if !self.is_train() || !self.tells_span() {
             return self;
         }
-        let extra = (span.0 / SPAN_UNIT_PS).min(u32::MAX.into());
-        Self { what: self.what & !(u64::MAX << EXTRA) | extra << EXTRA, ..self }
+        let bits = u64::from((span.0 as f32).to_bits() >> SPAN_DROPS);
+        Self { what: self.what & !(((1 << MANY) - 1) << EXTRA) | bits << EXTRA, ..self }
     }
 
     /// Time by which the first packet of a train is ahead of the last; zero if the train does not tell.
     #[must_use]
     pub fn span(&self) -> Time {
-        let tells = self.is_train() && self.flags() & flag::BESIDE == 0;
-        if tells { Time(u64::from(self.extra()) * SPAN_UNIT_PS) } else { Time::ZERO }
+        let tells = self.is_train() && self.tells_span();
+        if tells {
+            Time(f32::from_bits(self.extra() << (32 - MANY) >> (32 - MANY - SPAN_DROPS)) as u64)
+        } else {
+            Time::ZERO
+        }
     }
 
     /// The last packet of a train, alone.
     #[must_use]
     pub fn last_of_train(self) -> Self {
         let alone = Self { who: self.who & !(0xff << COUNT), ..self };
-        alone.spanning(Time::ZERO)
+        if self.tells_span() { Self { what: self.what & !(u64::MAX << EXTRA), ..alone } } else { alone }
     }
 
     /// The same ACK of the segments below `next` only.
@@ -361,8 +388,8 @@ impl Packet {
     #[must_use]
     pub fn part(self, behind: u32, count: u32) -> Self {
         let data = u64::from(if self.is_ack() { 0 } else { behind });
-        let part = Self { who: self.who - data, ..self }.as_train(count, Time::ZERO);
-        if count > 1 { part } else { part.spanning(Time::ZERO) }
+        let part = Self { who: self.who - data, ..self };
+        if count > 1 { part.as_train(count, Time::ZERO) } else { part.last_of_train() }
     }
 
     /// The packet at its arrival at the next hop.
@@ -408,15 +435,18 @@ mod tests {
     fn a_train_stands_for_packets_up_to_its_last() {
         let us = Time::MICROSECOND;
         let last = Packet::new(Time(9), Time(7), FlowId(3_000_000), 1000, 1500, 0, 0);
+        for count in [2, 255, 256, 257, 510, 511, 512, 5000, MOST_IN_TRAIN - 1, MOST_IN_TRAIN] {
+            for span in [us, Time::ZERO, Time(100), Time(77 * Time::SECOND.0)] {
+                let train = last.as_train(count, span);
+                assert_eq!((train.count(), train.flow(), train.segment()), (count, FlowId(3_000_000), 1000));
+                assert!(train.is_train() && span.since(train.span()).0 <= span.0 >> 16 && train.span() <= span);
+            }
+        }
         let train = last.as_train(MOST_IN_TRAIN, us);
-        assert_eq!(
-            (train.count(), train.is_train(), train.flow(), train.segment()),
-            (256, true, FlowId(3_000_000), 1000)
-        );
-        assert!(us.since(train.span()) < Time(SPAN_UNIT_PS));
         assert_eq!((train.last_of_train().count(), train.last_of_train().extra(), train.bytes()), (1, 0, 1500));
-        let part = train.part(6, 100).spanning(Time(2 * SPAN_UNIT_PS));
-        assert_eq!((part.segment(), part.count(), part.span()), (994, 100, Time(2 * SPAN_UNIT_PS)));
+        let part = train.part(6, 100).spanning(Time(512));
+        assert_eq!((part.segment(), part.count(), part.span()), (994, 100, Time(512)));
+        assert_eq!((train.part(6, 1).count(), train.part(6, 1).extra()), (1, 0));
         assert_eq!((last.as_train(1, us).is_train(), last.as_train(1, us).span()), (false, Time::ZERO));
         let report = Packet::new(Time(9), Time(7), FlowId(0), 1000, 60, flag::ACK | flag::BESIDE, 77).as_train(9, us);
         assert_eq!((report.extra(), report.span(), report.part(4, 5).segment()), (77, Time::ZERO, 1000));

@@ -3,6 +3,9 @@
 use crate::random::{Name, Stream};
 use crate::time::Time;
 
+/// Largest number of packets of a train whose delays are drawn: those of the others before them have the same mean.
+const MOST_DRAWN: u32 = 64;
+
 /// Departure times of a host's packets; the packets stay in order.
 #[derive(Clone, Debug)]
 pub struct Departures {
@@ -36,19 +39,21 @@ impl Departures {
     }
 
     /// Departure of the last of `count` packets sent every `gap`, `behind` others before `now`, and the time by which that
-    /// of the first is ahead of it. The packets draw the delays that they would draw alone. They leave now or later, as the
-    /// packets of one event do. Most leave with the latest before them, since none overtakes another, so a queue finds them
+    /// of the first is ahead of it. The packets draw the delays that they would draw alone, of a long train the last ones. They
+    /// leave now or later, as the packets of one event do. Most leave with the latest before them, since none overtakes another, so a queue finds them
     /// as close as they were sent, and on average as late as they leave alone.
     pub fn next_train(&mut self, now: Time, gap: Time, behind: u32, count: u32) -> (Time, Time) {
         let sent = |place: u32| now.since(Time(gap.0 * u64::from(behind + place)));
-        let first = self.next(sent(count - 1));
+        let drawn = count.min(MOST_DRAWN);
+        let first = self.next(sent(drawn - 1));
         let (mut last, mut later) = (first, 0);
-        for place in (0..count - 1).rev() {
+        for place in (0..drawn - 1).rev() {
             last = self.next(sent(place));
             later += last.since(first).0;
         }
-        let span = Time(gap.0 * u64::from(count - 1)).min(last.since(first));
-        let mean = first + Time(later / u64::from(count));
+        let before = Time(gap.0 * u64::from(count - drawn));
+        let span = Time(gap.0 * u64::from(count - 1)).min(last.since(first) + before);
+        let mean = (first + Time(later / u64::from(drawn))).since(Time(before.0 / 2));
         ((mean + Time(span.0 / 2)).min(last).max(now), span)
     }
 
@@ -63,6 +68,22 @@ impl Departures {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_long_train_leaves_when_its_packets_do_on_average() {
+        let jitter_ps = 100_000;
+        let mut late = [0.0; 2];
+        for round in 1..400_u64 {
+            let (mut alone, mut together) = [round; 2].map(|seed| Departures::new(seed, "f", jitter_ps)).into();
+            let (now, gap, count) = (Time(1_000_000_000), Time(30_000), 5000_u64);
+            let sent = |place: u64| now.since(Time(gap.0 * place));
+            let left: u64 = (0..count).rev().map(|place| alone.next(sent(place)).0 - sent(place).0).sum();
+            let (at, span) = together.next_train(now, gap, 0, count as u32);
+            late[0] += left as f64 / count as f64 / 400.0;
+            late[1] += (at.0 as f64 - span.0 as f64 / 2.0 - (now.0 - gap.0 * (count - 1) / 2) as f64) / 400.0;
+        }
+        assert!((late[1] - late[0]).abs() < 0.1 * jitter_ps as f64, "{late:?}");
+    }
 
     proptest! {
         #[test]

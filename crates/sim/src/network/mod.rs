@@ -32,10 +32,11 @@
 //! trains. What depends on it is which flow finds the queue full, and by how many segments the queue seems shorter, because
 //! the segments of a train are in it only when the last is: at most half of the trains under way. A train has therefore at
 //! most 1/256 of its flow's window, and all flows' trains together at most 1/100 of a queue (`spec/trains`). A train that does
-//! not fit into the queue is taken segment by segment. The random delays of hosts are drawn for each segment of a train, which
-//! leaves at the mean of its segments' times. The bursts of segmentation offload leave together in any case, so each is a train
-//! if it is a small part of a steady window and of the queue, and the only kind for an algorithm that paces or samples rates,
-//! whose sender takes the ACKs of a train up to those that complete a burst. An algorithm that counts ACKs gets each of them.
+//! not fit into the queue is taken segment by segment. The random delays of hosts are drawn for each segment of a train, or for
+//! the last ones of a long train, which leaves at the mean of its segments' times. The bursts of segmentation offload leave
+//! together in any case, so each is a train if it is a small part of a steady window and of the queue. A sender that paces
+//! puts several of them into a train, in which each leaves when it would leave alone, and takes the ACKs of a train up to those
+//! that complete a burst. An algorithm that counts ACKs gets each of them.
 //! Slow start, recovery, an RTT as of a nearly full queue, any other queue discipline, random loss, jitter of links, an
 //! application, a log of events, an algorithm that needs something of each segment (`Needs`): single segments. `checks` runs
 //! parts of each such run in single segments too, and compares.

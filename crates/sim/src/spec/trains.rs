@@ -6,7 +6,7 @@ use super::Spec;
 use super::flow::FlowSpec;
 use super::link::{LinkSpec, LossSpec};
 use super::resolution::Resolution;
-use crate::packet::LEAST_IN_TRAIN;
+use crate::packet::{LEAST_IN_TRAIN, MOST_IN_TRAIN};
 
 /// Smallest number of trains that fill a queue, all flows together.
 const TRAINS_PER_QUEUE: u64 = 100;
@@ -23,9 +23,17 @@ pub(crate) struct Allowed {
     pub waiting: u32,
     /// Largest train, and largest part of a burst of segmentation offload, whose segments need not wait.
     pub longest: u32,
+    /// True if no other flow's segments meet these at a queue, so that it does not matter whose are dropped.
+    pub alone: bool,
 }
 
 impl Spec {
+    /// Largest train of a flow, segments, whatever its algorithm needs: 1 in a run of single segments.
+    #[must_use]
+    pub fn longest_train(&self, flow: &FlowSpec) -> u32 {
+        self.allowed_trains(flow, Needs::default()).longest.clamp(1, MOST_IN_TRAIN)
+    }
+
     /// Trains of a flow whose algorithm has these needs.
     pub(crate) fn allowed_trains(&self, flow: &FlowSpec, needs: Needs) -> Allowed {
         let is_steady = self.events.is_none() && self.traffic.is_empty();
@@ -48,7 +56,7 @@ impl Spec {
         if longest < LEAST_IN_TRAIN {
             return Allowed::default();
         }
-        Allowed { waiting: if may_wait { share(TRAINS_PER_QUEUE) } else { 1 }, longest }
+        Allowed { waiting: if may_wait { share(TRAINS_PER_QUEUE) } else { 1 }, longest, alone: flows == 1 }
     }
 }
 

@@ -64,14 +64,19 @@ impl Pace {
         self.wake = Time::NEVER;
     }
 
-    /// Sets the pacing timer to the time of the next segment, and returns it.
+    /// Sets the pacing timer to the time at which the next segments leave, and returns it.
     #[inline(always)]
-    pub fn wait(&mut self) -> Time {
-        self.wake = self.next;
+    pub fn wait_until(&mut self, due: Time) -> Time {
+        self.wake = due;
         self.wake
     }
 
-    /// Takes from a capture that pacing has allowed a burst at `now`.
+    /// Time between bursts of `segments`, in whole nanoseconds.
+    pub fn time_of(&self, segments: u32) -> Time {
+        Time(((f64::from(segments) * NS / self.rate + ROUNDING_NS) as u64).saturating_mul(PS_PER_NS))
+    }
+
+    /// Takes that pacing has allowed a burst at `now`.
     pub fn allow_at(&mut self, now: Time) {
         self.next = now;
     }
@@ -109,9 +114,9 @@ impl Pace {
             return false;
         }
         let segments = if sent < TCP_INIT_CWND.into() { 0 } else { segments };
-        let length_ns = (f64::from(segments) * NS / self.rate + ROUNDING_NS) as u64;
-        let credit = now.since(self.next).min(Time(length_ns / 2 * PS_PER_NS));
-        self.next = self.next.max(now).later(Time(length_ns.saturating_mul(PS_PER_NS) - credit.0));
+        let length = self.time_of(segments);
+        let credit = now.since(self.next).min(Time(length.0 / PS_PER_NS / 2 * PS_PER_NS));
+        self.next = self.next.max(now).later(Time(length.0 - credit.0));
         self.last = self.next;
         true
     }

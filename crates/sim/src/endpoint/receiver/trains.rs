@@ -1,7 +1,7 @@
 //! Trains at a receiver: one arrival that stands for several segments, and one ACK that stands for all of theirs.
 
 use super::Receiver;
-use crate::packet::Packet;
+use crate::packet::{MOST_IN_REPORT, Packet};
 use crate::sidecar::Sidecar;
 
 impl Receiver {
@@ -24,7 +24,8 @@ impl Receiver {
         Some(ack.as_train(acks, train.span()))
     }
 
-    /// Handles a train while segments are missing: the segments from `first` on arrive with the last, whose ACK reports all.
+    /// Handles a train while segments are missing: the segments from `first` on arrive with the last, whose ACK reports all,
+    /// and stands for at most [`MOST_IN_REPORT`].
     fn on_train_with_care(&mut self, first: u32, last: &Packet, beside: &mut Sidecar) -> Option<Packet> {
         self.begin(last.at);
         self.establish(last.at);
@@ -43,7 +44,7 @@ impl Receiver {
         if self.schedule.compresses() {
             return Some(ack);
         }
-        let others = last.segment() - first;
+        let others = (last.segment() - first).min(MOST_IN_REPORT - 1);
         self.acks_sent += u64::from(others);
         Some(ack.as_train(others + 1, crate::time::Time::ZERO))
     }

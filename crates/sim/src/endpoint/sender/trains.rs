@@ -12,9 +12,9 @@ use crate::time::Time;
 /// Length of trains after a recovery, relative to the usual.
 const SHARE_AFTER_RECOVERY: f64 = 1.0 / 16.0;
 
-/// Largest change of a window in a round trip, relative to it, at which bursts may be trains. If the window doubles, as in
-/// slow start, single segments decide which flow's are lost.
-const MOST_CHANGE: f64 = 1.0 / 8.0;
+/// Largest growth of a window in a round trip, relative to it, at which bursts may be trains: that of BBRv3 where it probes is
+/// an eighth. If the window doubles, as in slow start, single segments decide which flow's are lost.
+const MOST_GROWTH: f64 = 1.0 / 6.0;
 
 /// State of a sender's trains.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Trains {
     since: Time,
     /// Share of the usual length of a train, which doubles each round trip after a recovery.
     pub(super) share: f64,
-    /// Window at the beginning of this round trip, segments, and true if it was about the same at that of the last one.
+    /// Window at the beginning of this round trip, segments, and true if it had hardly grown since that of the last one.
     window: f64,
     pub(super) is_steady: bool,
     /// RTT from which a queue is nearly as long as at the last loss, s.
@@ -70,6 +70,11 @@ impl Trains {
         HAS_TRAINS && self.allowed.longest > 1
     }
 
+    /// True if no other flow's segments meet these at a queue.
+    pub fn is_alone(&self) -> bool {
+        self.allowed.alone
+    }
+
     /// Allows these trains.
     pub fn allow(&mut self, allowed: Allowed) {
         self.allowed = allowed;
@@ -99,7 +104,7 @@ impl Trains {
     pub fn begin_round(&mut self, cwnd: f64, rtt: f64) {
         (self.growth, self.rtt) = ((rtt - self.rtt).max(0.0), rtt);
         self.share = (2.0 * self.share).min(1.0);
-        self.is_steady = (cwnd - self.window).abs() <= cwnd * MOST_CHANGE;
+        self.is_steady = cwnd - self.window <= cwnd * MOST_GROWTH;
         self.window = cwnd;
     }
 
@@ -113,6 +118,11 @@ impl Trains {
     #[inline(always)]
     pub fn has_waiting(&self) -> bool {
         HAS_TRAINS && self.since != Time::NEVER
+    }
+
+    /// Time since which segments wait.
+    pub fn since(&self) -> Time {
+        self.since
     }
 
     /// Lets segments wait that could leave from `since` on.

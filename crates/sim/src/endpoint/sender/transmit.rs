@@ -93,10 +93,15 @@ impl Sender {
         loop {
             let in_flight = self.board.in_flight(self.next);
             let room = self.pace.allowance().saturating_sub(in_flight);
-            if room > 0 && now < self.pace.next() && (self.next < self.end || self.board.lost() > 0) {
+            let has_trains = self.trains.are_allowed();
+            let due = if has_trains { self.due_with_others(room, now) } else { self.pace.next() };
+            if room > 0 && now < due && (self.next < self.end || self.board.lost() > 0) {
                 // The window and the application would allow more segments, so pacing is the limit.
-                self.timers.wake_paced(self.pace.wait());
+                self.timers.wake_paced(self.pace.wait_until(due));
                 return self.set_limit(Limit::Window);
+            }
+            if has_trains && self.transmit_bursts_together((room, in_flight), now, out) > 0 {
+                continue;
             }
             let is_offloaded = self.buffer.is_offloaded();
             let sent = if is_offloaded {
