@@ -88,3 +88,11 @@ def test_a_scenario_without_tcp_flows_has_no_places() -> None:
     }
     with pytest.raises(ScenarioError, match="no TCP flow"):
         paths.from_scenario(Scenario.from_dict(tables))
+
+
+def test_the_longest_run_is_one_that_the_engine_has_numbers_for() -> None:
+    path = paths.from_options(paths.Options("100 Gbit/s", "300 ms", "1 BDP"))
+    assert 450 < path.longest_s < 452
+    path.scenario([("flow", "cubic", 0.0)], path.longest_s * 0.999, "fits", 1.0)
+    with pytest.raises(ScenarioError, match="billion segments"):
+        path.scenario([("flow", "cubic", 0.0)], path.longest_s * 1.001, "does not", 1.0)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from elephan.scenario import Scenario, ScenarioError, columns, named, recorded
-from elephan.scenario.fields import parse_load
+from elephan.scenario.fields import MOST_SEGMENTS, parse_load
 from elephan.scenario.form import NoneLoss
 from elephan.scenario.lookups import base_rtt_ps, slowest_bps, wire_bytes
 from elephan.scenario.named import FORWARD, REVERSE
@@ -100,6 +100,11 @@ class Path:
     def bdp_segments(self) -> float:
         """Bandwidth-delay product of the path, in segments of the first flow."""
         return self.rate_bps * self.rtt_s / 8 / wire_bytes(self.form.flows[0].stack)
+
+    @property
+    def longest_s(self) -> float:
+        """Longest run, s, in which no flow needs more segments than the engine numbers."""
+        return MOST_SEGMENTS * 8 * wire_bytes(self.form.flows[0].stack) / self.rate_bps
 
     @property
     def is_long_and_fat(self) -> bool:

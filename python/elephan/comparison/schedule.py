@@ -129,7 +129,13 @@ class Search:
         window = self.path.bdp_segments
         epoch_s = (0.3 * window / 0.4) ** (1 / 3)
         segments_s = _LONG_SEGMENTS * self.path.rtt_s / window if window else 0.0
-        return _stepped(max(_USUAL_S, _LONG_EPOCHS * epoch_s, _LONG_RTTS * self.path.rtt_s, segments_s))
+        wanted = _stepped(max(_USUAL_S, _LONG_EPOCHS * epoch_s, _LONG_RTTS * self.path.rtt_s, segments_s))
+        return min(wanted, self._longest_s)
+
+    @property
+    def _longest_s(self) -> float:
+        """Longest run, s: above some 40 Gbit/s it has fewer than six of the longest epochs."""
+        return max(_LEAST_S, _STEP_S * math.ceil(self.path.longest_s / _STEP_S - 1))
 
     def _stated(self, duration: float) -> Found | None:
         """The answer for the duration that the user states."""
@@ -147,16 +153,18 @@ class Search:
             if probe is None:
                 break
             found, longer = probe, _stepped(2 * duration)
-            if probe[2].steady or not self._fits(longer, self._seeds):
+            can_be_longer = longer <= self._longest_s and self._fits(longer, self._seeds)
+            if probe[2].steady or not can_be_longer:
                 found = self._all(evidence) or found
-                if found[2].steady or not self._fits(longer, self._seeds):
+                if found[2].steady or longer > self._longest_s or not self._fits(longer, self._seeds):
                     break
             duration = longer
         if found is None:
             return None
         evidence, longer = found[1], _stepped(2 * found[1].duration_s)
         if not found[2].steady:
-            self._needed = (self._wall(longer, self._seeds), longer)
+            if longer <= self._longest_s:
+                self._needed = (self._wall(longer, self._seeds), longer)
             return self._judge(evidence)
         return self._refined(evidence, found)
 

@@ -115,6 +115,8 @@ def parse_burst(value: Any) -> int | str:
 RECORD_ALL, RECORD_QUANTILES = "all", "quantiles"
 MOST_FLOWS = 10**7
 """Largest number of flows of a group, and of a scenario."""
+MOST_SEGMENTS = 2**32 - 1 - 2**29
+"""Largest number of segments of a flow, which the engine has numbers for."""
 
 
 def parse_record(value: Any) -> int | str:
