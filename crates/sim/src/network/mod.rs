@@ -31,7 +31,7 @@
 //! departures of the transmitter nor the sum of the waits, so throughput and mean queue do not depend on the length of
 //! trains. What depends on it is which flow finds the queue full, and by how many segments the queue seems shorter, because
 //! the segments of a train are in it only when the last is: at most half of the trains under way. A train has therefore at
-//! most 1/256 of its flow's window, and all flows' trains together at most 1/100 of a queue (`spec/trains`). A train that does
+//! most 1/256 of its flow's window, or 1/2048 if it has more than 128 segments, and all flows' trains together at most 1/100 of a queue (`spec/trains`). A train that does
 //! not fit into the queue is taken segment by segment. The random delays of hosts are drawn for each segment of a train, or for
 //! the last ones of a long train, which leaves at the mean of its segments' times. The bursts of segmentation offload leave
 //! together in any case, so each is a train if it is a small part of a steady window and of the queue. A sender that paces
