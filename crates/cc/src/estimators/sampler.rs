@@ -38,6 +38,8 @@ struct States {
     /// The states from the number `first` on.
     kept: VecDeque<State>,
     first: u32,
+    /// The last state, and its number.
+    latest: (State, u32),
     /// Number of states from which those that no record names are dropped.
     most: usize,
 }
@@ -45,16 +47,17 @@ struct States {
 /// Fewest states that are looked through, and outstanding segments for each further state: looking through their records then
 /// costs little for each segment.
 const FEWEST_STATES: usize = 1024;
-const SEGMENTS_PER_STATE: usize = 16;
+const SEGMENTS_PER_STATE: usize = 4;
 
 impl States {
     /// Number of a state, which becomes the last.
     #[inline]
     fn note(&mut self, state: State) -> u32 {
-        if self.kept.back() != Some(&state) {
+        if self.latest.0 != state || self.kept.is_empty() {
             self.kept.push_back(state);
+            self.latest = (state, self.first.wrapping_add(self.kept.len() as u32));
         }
-        self.first.wrapping_add(self.kept.len() as u32)
+        self.latest.1
     }
 
     /// The state of a record.
