@@ -40,8 +40,8 @@ impl Departures {
 
     /// Departure of the last of `count` packets sent every `gap`, `behind` others before `now`, and the time by which that
     /// of the first is ahead of it. The packets draw the delays that they would draw alone, of a long train the last ones. They
-    /// leave now or later, as the packets of one event do. Most leave with the latest before them, since none overtakes another, so a queue finds them
-    /// as close as they were sent, and on average as late as they leave alone.
+    /// leave now or later, as the packets of one event do. Most leave with the latest before them, since none overtakes
+    /// another, so a queue finds them as close as they were sent, and on average as late as they leave alone.
     pub fn next_train(&mut self, now: Time, gap: Time, behind: u32, count: u32) -> (Time, Time) {
         let sent = |place: u32| now.since(Time(gap.0 * u64::from(behind + place)));
         let drawn = count.min(MOST_DRAWN);
