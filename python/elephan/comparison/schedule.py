@@ -134,7 +134,7 @@ class Search:
 
     @property
     def _longest_s(self) -> float:
-        """Longest run, s: on 300 ms, and above 70 Gbit/s, it has fewer than six epochs."""
+        """Longest run that there is, s; at 300 ms and more than 70 Gbit/s it has fewer than six epochs of CUBIC."""
         return max(_LEAST_S, _STEP_S * math.ceil(self.path.longest_s / _STEP_S - 1))
 
     def _stated(self, duration: float) -> Found | None:
@@ -153,10 +153,9 @@ class Search:
             if probe is None:
                 break
             found, longer = probe, _stepped(2 * duration)
-            can_be_longer = longer <= self._longest_s and self._fits(longer, self._seeds)
-            if probe[2].steady or not can_be_longer:
+            if probe[2].steady or not self._fits(longer, self._seeds):
                 found = self._all(evidence) or found
-                if found[2].steady or longer > self._longest_s or not self._fits(longer, self._seeds):
+                if found[2].steady or not self._fits(longer, self._seeds):
                     break
             duration = longer
         if found is None:
@@ -203,7 +202,8 @@ class Search:
         return (self.seeds or LEAST_SEEDS) if self.varies else 1
 
     def _fits(self, duration: float, seeds: int) -> bool:
-        return seeds * self._cost(duration) <= _SHARE * self.bench.room_s(self._deadline_s)
+        may_be = self.path.duration_s is not None or duration <= self._longest_s
+        return may_be and seeds * self._cost(duration) <= _SHARE * self.bench.room_s(self._deadline_s)
 
     def _wall(self, duration: float, seeds: int) -> float:
         """Estimated wall time of some seeds of all situations, s."""
