@@ -27,6 +27,8 @@ _OPEN_QUEUES = ("droptail", "droptail", "droptail", "codel", "pie")
 _OPEN_TRAFFIC: tuple[Literal["steady", "bulk", "intermittent"] | None, ...] = (
     None, None, None, "steady", "bulk", "intermittent",
 )  # fmt: skip
+_OF_OTHERS = ("cubic", "cubic", "reno", "bbr")
+"""Algorithms of another flow, as often as they are drawn."""
 _UNSEEN_BYTES = (500, 1500)
 _LONGER, _MOST_BDP = 4.0, 8.0
 """Largest buffer that was never full: as a multiple of the longest queue, and in BDP; the larger one counts."""
@@ -157,25 +159,21 @@ class Hypotheses:
         return self._between(least, most)
 
     def _loss(self, discipline: str) -> float:
-        loss, open_ = self.of.queue.loss, discipline != self.of.queue.name
+        loss, most = self.of.queue.loss, self.of.lost
         if loss is None:
-            if self.stream.random() < 1 / 2 or self.of.lost <= _LEAST_LOSS:
+            if discipline == self.of.queue.name and self.of.queue.most_random is not None:
+                most = self.of.queue.most_random
+            if self.stream.random() < 1 / 2 or most <= _LEAST_LOSS:
                 return 0.0
-            return self._between(_LEAST_LOSS, self.of.lost)
+            return self._between(_LEAST_LOSS, most)
         if loss.value > 0 and loss.low > 0:
             return min(0.5, max(0.0, self._normal(loss)))
-        if not open_ and loss.value == 0:
-            return 0.0
         return 0.0 if self.stream.random() < 1 / 2 else float(self.stream.exponential(loss.high / _EXPONENTIAL))
 
     def _traffic(self, number: int, discipline: str) -> OtherTraffic | None:
         others = self.of.others
         if others.traffic is not None and others.share is not None:
-            share = self._normal(others.share)
-            if others.traffic.kind == "steady":
-                # Its dropped packets were not seen.
-                share /= 1.0 - self.stream.uniform(0.0, self.of.queue.full)
-            return replace(others.traffic, share=float(np.clip(share, _LEAST_OTHERS, _MOST_OTHERS)))
+            return self._seen(number)
         if others.share is not None:
             return None
         # Disciplines come in fives or sevens, so that sixes meet each of them.
@@ -185,7 +183,33 @@ class Hypotheses:
         least, most = _UNSEEN_OTHERS
         share = float(self.stream.uniform(least, _MOST_OF_TOKENS if discipline == "policer" else most))
         size = round(self.stream.uniform(*_UNSEEN_BYTES))
-        return OtherTraffic(kind, share, size, float(self.stream.uniform(0.0, _LATEST * self.of.span_s)))
+        start_s = float(self.stream.uniform(0.0, _LATEST * self.of.span_s))
+        return OtherTraffic(kind, share, size, start_s, self._algorithm(kind))
+
+    def _seen(self, number: int) -> OtherTraffic:
+        """Traffic that was seen, in one of the kinds that it may be of."""
+        others = self.of.others
+        traffic, interval = others.traffic, others.share
+        assert traffic is not None
+        assert interval is not None
+        share = self._normal(interval)
+        if others.or_else is not None and number % 2:
+            share += others.or_else.share - traffic.share
+            traffic = others.or_else
+        if traffic.kind == "steady":
+            # Its dropped packets were not seen.
+            share /= 1.0 - self.stream.uniform(0.0, self.of.queue.full)
+        start_s = traffic.start_s
+        if traffic.kind == "bulk":
+            start_s = float(self.stream.uniform(*others.starts_s))
+        return replace(
+            traffic, share=float(np.clip(share, _LEAST_OTHERS, _MOST_OTHERS)), start_s=start_s,
+            algorithm=self._algorithm(traffic.kind),
+        )  # fmt: skip
+
+    def _algorithm(self, kind: str) -> str:
+        """Congestion control of another flow, which no capture names."""
+        return str(self.stream.choice(_OF_OTHERS)) if kind == "bulk" else "cubic"
 
     def _normal(self, interval: Interval) -> float:
         """A number from a normal distribution whose sides have the widths of an interval at 95 %."""

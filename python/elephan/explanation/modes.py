@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 BIN = 0.01
 """Width of a bin of rates, relative."""
 _WEIGHT = 0.25
+_FINE, _VALLEY = 8, 0.5
+"""Parts of a bin by which two peaks in it are told apart, and largest weight between them, relative to the higher."""
 
 
 def highest_mode(rates: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
@@ -31,3 +33,21 @@ def highest_mode(rates: NDArray[np.float64], weights: NDArray[np.float64]) -> fl
     middle = 0.5 * (edges[place] + edges[place + 1])
     near = np.abs(logs - middle) < 1.5 * BIN
     return float(np.median(rates[near])) if near.any() else float(np.exp(middle))
+
+
+def valley(rates: NDArray[np.float64], weights: NDArray[np.float64], mode: float) -> float:
+    """Rate that divides the highest peak near a mode from a lower one; 0 if there is one peak.
+
+    A sender that paces itself hardly slower than the bottleneck makes a peak of its own close below.
+    """
+    edges = np.arange(-2 * _FINE, 2 * _FINE + 1) * BIN / _FINE
+    counts, _ = np.histogram(np.log(rates / mode), bins=edges, weights=weights)
+    counts = np.convolve(counts, [0.5, 1.0, 0.5], mode="same")
+    largest = int(counts.argmax())
+    place = int(np.flatnonzero(counts >= _WEIGHT * counts.max())[-1])
+    while place > largest and counts[place - 1] > counts[place]:
+        place -= 1
+    least = largest + int(counts[largest : place + 1].argmin())
+    if counts[least] > _VALLEY * counts[place]:
+        return 0.0
+    return float(mode * np.exp((edges[least] + edges[least + 1]) / 2))

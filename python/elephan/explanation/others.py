@@ -36,6 +36,10 @@ _PRESENT, _PERSISTS, _ALIKE = 0.03, 0.9, 0.6
 """Share of a window's traffic that counts, least share of windows that have it, and their largest relative spread."""
 _LATEST = 0.6
 """Latest beginning of traffic that is always there, as a share of the time."""
+_BY_CHANCE = 3.0
+"""Standard deviations by which the variance of independent arrivals may differ from its mean by chance."""
+_FIRST_WINDOW = 10
+"""Packets that a new flow sends at first."""
 _LARGE, _FILLED = 0.2, 0.6
 """Least share of a flow that takes what is left, and least part of it in which the link is seen to be busy."""
 
@@ -49,12 +53,16 @@ class Others:
         reason: evidence for it, or the reason why there is none.
         traffic: what it is; ``None`` if there is none, or if it is not known.
         of_kind: evidence for its kind.
+        or_else: what it may be as well.
+        starts_s: earliest and latest beginning of a flow that is seen from some time on, from the first segment, s.
     """
 
     share: Interval | None
     reason: str
     traffic: OtherTraffic | None = None
     of_kind: str = ""
+    or_else: OtherTraffic | None = None
+    starts_s: tuple[float, float] = (0.0, 0.0)
 
 
 def other_traffic(
@@ -87,36 +95,44 @@ def other_traffic(
     if variance <= _STEADY:
         share = of_parts([float(one) for one in shares], joined, 0.03, least=0.01)
         share = Interval(joined, share.low + joined - share.value, share.high + joined - share.value)
+        by_chance = variance <= 1 + _BY_CHANCE * (2 / len(shares)) ** 0.5
         return Others(
             share, "what the bottleneck served besides while the queue was filled",
             OtherTraffic("steady", joined, round(size * packet_bytes)),
             f"its amount varies {variance:.2g} times as much as that of independent arrivals, so it does not yield",
+            None if by_chance else OtherTraffic("intermittent", gaps.mean_share, round(packet_bytes)),
         )  # fmt: skip
-    return _varying(gaps, windows, variance, packet_bytes)
+    # Its window doubles in each round trip until it is seen.
+    longest_s = base_s + float(waits.accepted_s.max(initial=0.0))
+    rounds = 1.0 + max(0.0, float(np.log2(_PRESENT * longest_s / packet_s / _FIRST_WINDOW)))
+    return _varying(gaps, windows, variance, packet_bytes, rounds * longest_s)
 
 
-def _varying(gaps: _Gaps, windows: _Windows, variance: float, packet_bytes: float) -> Others:
-    """Traffic whose rate changes: it is there all the time from some time on, or comes and goes."""
+def _varying(gaps: _Gaps, windows: _Windows, variance: float, packet_bytes: float, unseen_s: float) -> Others:
+    """Traffic whose rate changes: it is there all the time from some time on, or comes and goes.
+
+    Which of both it is remains open, since many short flows may be there all the time, too.
+    """
     changes = f"its amount varies {variance:.2g} times as much as that of independent arrivals"
     low, value, high = (
         float(share) for share in np.sort(np.maximum([gaps.joined_share, gaps.mean_share, gaps.rest_share], 0.0))
     )
-    begin = windows.begin
+    short = OtherTraffic("intermittent", value, round(packet_bytes))
+    begin, bulk, starts_s = windows.begin, None, (0.0, 0.0)
     if begin is not None:
+        start_s = float(windows.starts_s[begin] - windows.starts_s[0])
+        starts_s = (max(0.0, start_s - unseen_s), start_s + float(windows.length_s[begin]))
+        bulk = OtherTraffic("bulk", gaps.rest_share, round(packet_bytes), start_s)
         later = windows.all_shares[begin:]
-        rest = gaps.since(float(windows.starts_s[begin])).rest_share
-        filled = gaps.since(float(windows.starts_s[begin])).mean_share
+        since = gaps.since(float(windows.starts_s[begin]))
+        rest, filled = since.rest_share, since.mean_share
         if rest >= _LARGE and filled >= _FILLED * rest and float(np.std(later) / np.mean(later)) <= _ALIKE:
+            reason = f"{changes}, and it is always there and fills the link: it takes what is left"
             share = Interval(gaps.rest_share, low, high)
-            start_s = float(windows.starts_s[begin] - windows.starts_s[0])
-            return Others(
-                share, "what this flow left of the rate",
-                OtherTraffic("bulk", gaps.rest_share, round(packet_bytes), start_s),
-                f"{changes}, and it is always there and fills the link: it takes what is left",
-            )  # fmt: skip
-    traffic = OtherTraffic("intermittent", value, round(packet_bytes))
+            return Others(share, "what this flow left of the rate", bulk, reason, short, starts_s)
     reason = f"{changes}: it comes and goes"
-    return Others(Interval(value, low, high), "what the bottleneck served besides", traffic, reason)
+    of_share = "what the bottleneck served besides"
+    return Others(Interval(value, low, high), of_share, short, reason, bulk, starts_s)
 
 
 class _Gaps:

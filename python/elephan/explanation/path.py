@@ -19,12 +19,12 @@ from elephan.explanation.base_rtt import BaseRtt, base_rtt, base_rtt_of_fast_lin
 from elephan.explanation.estimates import PARTS, estimated, of_parts, scaled
 from elephan.explanation.hypotheses import Hypotheses, Measured
 from elephan.explanation.jitter import Jitter, SteadyRate, jitter_of, steady_rate, without_jitter
-from elephan.explanation.modes import BIN, highest_mode
+from elephan.explanation.modes import BIN, highest_mode, valley
 from elephan.explanation.others import Others, other_traffic
 from elephan.explanation.queueing import Queue, find_queue
 from elephan.explanation.rate_steps import Level, levels_of
 from elephan.explanation.reordering import reordering_of
-from elephan.explanation.results import STANDS_FOR, Estimate, PathDraw, PathFit, RateLevel
+from elephan.explanation.results import Estimate, PathDraw, PathFit, RateLevel
 from elephan.explanation.waits import Waits, other_packets, waits_of
 from elephan.metrics.statistics import Interval
 
@@ -182,6 +182,7 @@ class _Fit:
         rates = delivered[usable] * self.wire_bits / gaps[usable]
         mode = highest_mode(rates, delivered[usable].astype(float))
         near = np.abs(np.log(rates / mode)) < 2 * BIN
+        near &= rates > valley(rates, delivered[usable].astype(float), mode)
         parts = [
             float(np.median(rates[part][near[part]]))
             for part in np.array_split(np.arange(len(rates)), PARTS)
@@ -260,7 +261,7 @@ class _Fit:
         if queue.name is None and policer is None:
             assumptions.append("the queue is drop-tail")
         if others.traffic is not None:
-            assumptions.append(STANDS_FOR[others.traffic.kind])
+            assumptions.append(others.traffic.stands_for)
         discipline = queue.name or ("droptail" if policer is None else "policer")
         loss = queue.loss.value if queue.loss else 0.0
         return PathDraw(rate_bps, rtt_s, buffer, loss, discipline, others.traffic), assumptions

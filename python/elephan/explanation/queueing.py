@@ -75,6 +75,7 @@ class Queue:
         rate: rate of a policer's tokens, bit/s.
         loss: share of the packets that were lost at random; ``None`` if it is not known.
         loss_reason: evidence for it, or the reason why there is none.
+        most_random: largest share of the packets that were lost at random where the queue drops some at any wait.
         hides_rate: nothing in the capture shows the rate of the path.
         assumed: full packets that a simulated buffer holds where its size is not identifiable.
         full: share of the packets that nearly filled a drop-tail queue.
@@ -90,6 +91,7 @@ class Queue:
     rate: Interval | None = None
     loss: Interval | None = None
     loss_reason: str = ""
+    most_random: float | None = None
     hides_rate: bool = False
     assumed: Interval | None = None
     assumed_policer: VirtualQueue | None = None
@@ -150,7 +152,9 @@ class _Finder:
         codel = codel_excess(at, wait, lost, self.packet_s, self.error_s)
         is_full = full.cost <= _COST and above <= _ABOVE and shows_limit and not is_policer
         if codel >= (_CODEL_OF_FULL if is_full else _CODEL):
-            return self._active("codel", "CoDel", f"{codel:.0%} of the drops are at the times of CoDel's control law")
+            found = self._active("codel", "CoDel", f"{codel:.0%} of the drops are at the times of CoDel's control law")
+            other = share_of(round((1 - min(1.0, codel)) * self.drops), self.drops)
+            return replace(found, most_random=other.high * self.drops / self.sent)
         if is_full:
             found = self._managed(full, others) or self._droptail(full, others)
             # A short queue without a size of its own is no evidence against a policer.

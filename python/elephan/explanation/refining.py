@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elephan.explanation.predicting import captured_numbers, duration_of, simulated
-from elephan.explanation.results import STANDS_FOR, PathDraw, PathFit
+from elephan.explanation.results import PathDraw, PathFit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,7 +90,7 @@ class _Refiner:
         self.halves = (_Half(0.0, duration_s / 2), _Half(duration_s / 2, duration_s))
         numbers = [captured_numbers(events, connection, half.from_s, half.to_s) for half in self.halves]
         self.captured = np.array([_scaled(name, one[name]) for one in numbers for name in _METRICS], dtype=np.float64)
-        self.spread: Floats = np.zeros(len(self.captured))
+        self.spreads: dict[str, Floats] = {}
         self.stream = np.random.default_rng(events.segments)
         packets = fit.best.rate_bps * duration_s / (8 * events.wire_bytes)
         self.round = int(np.clip(_MOST_PACKETS / max(packets, 1.0), _LEAST_ROUND, _NEAR))
@@ -100,10 +100,10 @@ class _Refiner:
     def fit(self) -> PathFit:
         """The refined fit."""
         self._try((self.of.best, *self.of.draws[: self.round]))
-        nearest = self.paths[self._nearest()[0]]
-        self.spread = np.nanstd(self._simulated((nearest,) * _SEEDS), axis=0, ddof=1)
+        self._vary()
         if self.least > _DOUBTFUL * len(self.captured):
             self._try(self.of.doubtful[: self.round])
+            self._vary()
         kept = [self.paths[place] for place in self._nearest()]
         self._try([self._near(kept[number % len(kept)]) for number in range(self.round)])
         return _restated(self.of, [self.paths[place] for place in self._nearest()], self.algorithm)
@@ -126,11 +126,21 @@ class _Refiner:
         most = least + _WORSE * max(1.0, least / len(self.captured))
         return [int(place) for rank, place in enumerate(order) if rank < _FEWEST or distances[place] <= most]
 
+    def _vary(self) -> None:
+        """Find by how much chance changes the numbers, beside each kind of other traffic on the nearest path."""
+        distances, kinds = self._distances(), [_kind(path) for path in self.paths]
+        for kind in dict.fromkeys(kinds):
+            if kind not in self.spreads:
+                places = [place for place, other in enumerate(kinds) if other == kind]
+                nearest = self.paths[min(places, key=distances.__getitem__)]
+                self.spreads[kind] = np.nanstd(self._simulated((nearest,) * _SEEDS), axis=0, ddof=1)
+
     def _near(self, path: PathDraw) -> PathDraw:
         """A path near one, in what the capture does not show by itself."""
         traffic = path.traffic
         if traffic is not None:
-            traffic = replace(traffic, share=min(_MOST_SHARE, self._varied(traffic.share)))
+            share = min(_MOST_SHARE, self._varied(traffic.share))
+            traffic = replace(traffic, share=share, start_s=self._varied(traffic.start_s))
         is_open = path.queue != self.of.queue or not self.of.by_name["buffer"].identifiable
         buffer_bytes = self._varied(path.buffer_bytes) if is_open else path.buffer_bytes
         loss = min(_MOST_LOSS, self._varied(path.loss))
@@ -152,14 +162,25 @@ class _Refiner:
         return np.stack(found, axis=1)
 
     def _distances(self) -> Floats:
-        """Squared distance of the flow on each path from the captured one; infinite where no run ended."""
+        """Squared distance of the flow on each path from the captured one; infinite where no run ended.
+
+        It is twice the negative logarithm of a normal likelihood, so that beside traffic that changes the numbers by
+        chance a difference counts for less, and so does an agreement.
+        """
         known = np.isfinite(self.captured)
         counted = np.array([name == "retransmits" for name in _METRICS] * len(self.halves))
         roots = np.maximum(_COUNTED, _CLUSTERED * np.nan_to_num(self.captured))
-        scale = np.hypot(np.where(counted, roots, _RELATIVE), np.nan_to_num(self.spread))
-        squares = (((self.numbers - self.captured) / scale)[:, known]) ** 2
-        found: Floats = np.nan_to_num(squares.sum(axis=1), nan=np.inf)
+        least = np.where(counted, roots, _RELATIVE)
+        spread = np.array([self.spreads.get(_kind(path), np.zeros(len(least))) for path in self.paths])
+        scale = np.hypot(least, np.nan_to_num(spread))
+        terms = ((self.numbers - self.captured) / scale) ** 2 + 2 * np.log(scale / least)
+        found: Floats = np.nan_to_num(terms[:, known].sum(axis=1), nan=np.inf)
         return found
+
+
+def _kind(path: PathDraw) -> str:
+    """Kind of the other traffic of a path."""
+    return "" if path.traffic is None else path.traffic.kind
 
 
 def _scaled(name: str, values: Any) -> Any:
@@ -194,7 +215,9 @@ def _restated(fit: PathFit, paths: Sequence[PathDraw], algorithm: str) -> PathFi
             f"{max(sizes):.0f} do alike"
         )
     if best.traffic is not None:
-        assumed.append(f"{STANDS_FOR[best.traffic.kind]}, with a share of {best.traffic.share:.0%}")
+        alike = sum(path.traffic is not None and path.traffic.kind == best.traffic.kind for path in paths)
+        share = f"with a share of {best.traffic.share:.0%}, as on {alike} of the {len(paths)} nearest paths"
+        assumed.append(f"{best.traffic.stands_for}, {share}")
     if best.loss > 0:
         assumed.append(f"{best.loss:.2g} of the packets are lost at random")
     if best.jitter_s > 0:

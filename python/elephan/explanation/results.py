@@ -36,12 +36,6 @@ FLOW = "explained"
 """Name of the flow that stands for the captured one in simulations."""
 PACKET_BYTES = 1500
 """Size of the packets of simulated flows, in which their buffers are counted."""
-STANDS_FOR = {
-    "steady": "the other traffic is a steady stream of datagrams",
-    "bulk": "the other traffic is one flow of CUBIC",
-    "intermittent": "the other traffic is that of short flows of CUBIC",
-}
-"""Stand-ins for other traffic in simulations, by its kind."""
 _LINK_BEHIND = 4
 """Rate of the link behind a policer, as a multiple of its tokens' rate."""
 OF_PATH = (Limit.SLOW_START, Limit.CONGESTION, Limit.RANDOM_LOSS, Limit.POLICER)
@@ -144,17 +138,31 @@ class OtherTraffic:
         share: its share of the rate.
         packet_bytes: size of its packets, bytes.
         start_s: time at which it begins, from the first segment, s.
+        algorithm: congestion control of what stands for it in simulations, unless it is steady.
     """
 
     kind: Literal["steady", "bulk", "intermittent"]
     share: float
     packet_bytes: int
     start_s: float = 0.0
+    algorithm: str = "cubic"
 
     @property
     def yields(self) -> bool | None:
         """It yields to this flow; ``None`` if the capture does not show it."""
         return {"steady": False, "bulk": True, "intermittent": None}[self.kind]
+
+    @property
+    def stands_for(self) -> str:
+        """Assumption of simulations, in words."""
+        return (
+            "the other traffic is "
+            + {
+                "steady": "a steady stream of datagrams",
+                "bulk": f"one flow of {self.algorithm.upper()}",
+                "intermittent": f"that of short flows of {self.algorithm.upper()}",
+            }[self.kind]
+        )
 
 
 @dataclass(frozen=True)
@@ -199,7 +207,7 @@ class PathDraw:
     @property
     def structure(self) -> tuple[str, str]:
         """Discipline, and kind of the other traffic: what the fields of :meth:`variant` leave alone."""
-        return self.queue, "" if self.traffic is None else self.traffic.kind
+        return self.queue, "" if self.traffic is None else f"{self.traffic.kind} {self.traffic.algorithm}"
 
     @property
     def datagrams(self) -> str:
@@ -308,9 +316,11 @@ class PathFit:
         flows = [{"name": FLOW, **({"algorithm": flow} if isinstance(flow, str) else flow)}]
         traffic = draw.traffic
         if traffic is not None and traffic.kind == "intermittent":
-            options["traffic"] = [{"name": "other", "algorithm": "cubic", "load": draw.load(changes.get("queue"))}]
+            options["traffic"] = [
+                {"name": "other", "algorithm": traffic.algorithm, "load": draw.load(changes.get("queue"))}
+            ]
         elif traffic is not None and traffic.kind == "bulk":
-            flows.append({"name": "other", "algorithm": "cubic", "start": _start(traffic)})
+            flows.append({"name": "other", "algorithm": traffic.algorithm, "start": _start(traffic)})
         elif traffic is not None:
             datagrams = {"rate": draw.datagrams, "size": f"{traffic.packet_bytes} bytes", "arrivals": "poisson"}
             flows.append({"name": "other", "algorithm": "datagrams", "datagrams": datagrams})
