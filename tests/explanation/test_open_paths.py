@@ -61,6 +61,9 @@ def test_drops_at_the_times_of_codel_leave_few_random_losses(make: Make) -> None
     found, lost = explained.path, float(explained.path_events.seen.left_lost.mean())
     assert found.queue == "codel"
     assert max(draw.loss for draw in found.draws) < 0.5 * lost
+    packets = {round(draw.buffer_bytes / found.packet_bytes) for draw in found.draws}
+    assert 1000 in packets
+    assert len(packets) > 0.3 * len(found.draws)
 
 
 def test_a_paced_sender_hides_no_faster_bottleneck(make: Make) -> None:

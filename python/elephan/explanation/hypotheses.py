@@ -32,6 +32,8 @@ _OF_OTHERS = ("cubic", "cubic", "reno", "bbr")
 _UNSEEN_BYTES = (500, 1500)
 _LONGER, _MOST_BDP = 4.0, 8.0
 """Largest buffer that was never full: as a multiple of the longest queue, and in BDP; the larger one counts."""
+USUAL_PACKETS = 1000.0
+"""Usual buffer behind CoDel and PIE, which the capture does not show."""
 _SHORT = 6.0
 """Assumed buffer, in packets, below which the queue may be a policer."""
 _LEAST_LOSS = 1e-5
@@ -138,9 +140,6 @@ class Hypotheses:
 
     def _packets(self, discipline: str, rate_bps: float, rtt_s: float) -> float:
         of, queue = self.of, self.of.queue
-        if discipline in ("codel", "pie") and not (of.is_doubted and self.stream.random() < 1 / 2):
-            # They drop before a usual buffer is full.
-            return of.best.buffer_bytes * 8 / of.wire_bits if queue.name else 1000.0
         if queue.buffer_packets is not None:
             packets = self._normal(queue.buffer_packets)
             if discipline == "policer":
@@ -148,6 +147,9 @@ class Hypotheses:
             # The buffer is what the longest round trip has above the base RTT, at the rate: both shift it.
             seconds = packets * of.wire_bits / of.best.rate_bps - (rtt_s - of.best.rtt_s)
             return seconds * rate_bps / of.wire_bits
+        if discipline in ("codel", "pie") and self.stream.random() < 1 / 2:
+            # They drop before a buffer is full, unless slow start fills it.
+            return max(USUAL_PACKETS, of.longest_packets)
         if queue.assumed_policer is not None:
             return float(queue.assumed_policer.burst_packets * np.exp(self.stream.uniform(-0.5, 0.5)))
         if queue.assumed is not None and discipline != "policer":

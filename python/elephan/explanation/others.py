@@ -121,7 +121,8 @@ def _varying(gaps: _Gaps, windows: _Windows, variance: float, packet_bytes: floa
     begin, bulk, starts_s = windows.begin, None, (0.0, 0.0)
     if begin is not None:
         start_s = float(windows.starts_s[begin] - windows.starts_s[0])
-        starts_s = (max(0.0, start_s - unseen_s), start_s + float(windows.length_s[begin]))
+        latest_s = float(windows.starts_s[windows.latest] + windows.length_s[begin] - windows.starts_s[0])
+        starts_s = (max(0.0, start_s - unseen_s), max(start_s, latest_s))
         bulk = OtherTraffic("bulk", gaps.rest_share, round(packet_bytes), start_s)
         later = windows.all_shares[begin:]
         since = gaps.since(float(windows.starts_s[begin]))
@@ -232,6 +233,13 @@ class _Windows:
         lasting = np.cumsum(present[::-1])[::-1] / np.arange(count, 0, -1)
         found = np.flatnonzero((lasting >= _PERSISTS) & present)
         return int(found[0]) if len(found) and found[0] <= _LATEST * count else None
+
+    @property
+    def latest(self) -> int:
+        """First window behind the last early one that hardly has others, which may not have begun before."""
+        early = self.all_shares[: int(_LATEST * len(self.all_shares)) + 1]
+        absent = np.flatnonzero(early <= _PRESENT)
+        return min(int(absent[-1]) + 1, len(self.all_shares) - 1) if len(absent) else 0
 
     def dispersion(self, packet_s: float) -> float:
         """Variance of packets in windows, relative to that of independent arrivals of packets of this time."""

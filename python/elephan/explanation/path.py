@@ -17,7 +17,7 @@ import numpy as np
 
 from elephan.explanation.base_rtt import BaseRtt, base_rtt, base_rtt_of_fast_link
 from elephan.explanation.estimates import PARTS, estimated, of_parts, scaled
-from elephan.explanation.hypotheses import Hypotheses, Measured
+from elephan.explanation.hypotheses import USUAL_PACKETS, Hypotheses, Measured
 from elephan.explanation.jitter import Jitter, SteadyRate, jitter_of, steady_rate, without_jitter
 from elephan.explanation.modes import BIN, highest_mode, valley
 from elephan.explanation.others import Others, other_traffic
@@ -253,8 +253,9 @@ class _Fit:
             buffer = queue.assumed.value * self.wire_bits / 8
             assumptions.append(f"the buffer has {queue.assumed.value:.0f} packets")
         elif queue.name in ("codel", "pie"):
-            buffer = 1000 * self.wire_bits / 8
-            assumptions.append("the buffer has 1000 packets")
+            packets = max(USUAL_PACKETS, self._longest_s() * rate_bps / self.wire_bits)
+            buffer = packets * self.wire_bits / 8
+            assumptions.append(f"the buffer has {packets:.0f} packets")
         else:
             buffer = max(rate_bps * max(rtt_s, self._longest_s() if rate and base else 0.0), 10 * self.wire_bits) / 8
             assumptions.append("the buffer holds the longest queue that was seen, and a BDP at least")

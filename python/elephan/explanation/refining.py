@@ -42,9 +42,9 @@ _COUNTED, _CLUSTERED = 1.0, 0.05
 _SEEDS = 6
 """Runs on one path that show how much chance changes these numbers."""
 _WORSE = 12.0
-"""Squared distance by which a path may be further away than the nearest one."""
+"""Distance by which a path may be further away than the nearest one."""
 _DOUBTFUL = 3.0
-"""Squared distance of the nearest path, for each number, from which on what the capture seems to show is doubted."""
+"""Least squared difference of a path, for each number, from which on what the capture seems to show is doubted."""
 _SPREAD = 0.15
 """Logarithmic standard deviation of the second round's numbers around those of the first."""
 _MOST_LOSS, _MOST_SHARE = 0.5, 0.95
@@ -101,17 +101,12 @@ class _Refiner:
         """The refined fit."""
         self._try((self.of.best, *self.of.draws[: self.round]))
         self._vary()
-        if self.least > _DOUBTFUL * len(self.captured):
+        if self._differences().min() > _DOUBTFUL * len(self.captured):
             self._try(self.of.doubtful[: self.round])
             self._vary()
         kept = [self.paths[place] for place in self._nearest()]
         self._try([self._near(kept[number % len(kept)]) for number in range(self.round)])
         return _restated(self.of, [self.paths[place] for place in self._nearest()], self.algorithm)
-
-    @property
-    def least(self) -> float:
-        """Squared distance of the nearest path."""
-        return float(self._distances().min())
 
     def _try(self, paths: Sequence[PathDraw]) -> None:
         if paths:
@@ -122,8 +117,8 @@ class _Refiner:
         """Places of the paths that stay, the nearest first."""
         distances = self._distances()
         order = np.argsort(distances, kind="stable")[:KEPT]
-        least = float(distances[order[0]])
-        most = least + _WORSE * max(1.0, least / len(self.captured))
+        poor = float(self._differences()[order[0]]) / len(self.captured)
+        most = float(distances[order[0]]) + _WORSE * max(1.0, poor)
         return [int(place) for rank, place in enumerate(order) if rank < _FEWEST or distances[place] <= most]
 
     def _vary(self) -> None:
@@ -162,19 +157,35 @@ class _Refiner:
         return np.stack(found, axis=1)
 
     def _distances(self) -> Floats:
-        """Squared distance of the flow on each path from the captured one; infinite where no run ended.
+        """Distance of the flow on each path from the captured one; infinite where no run ended.
 
         It is twice the negative logarithm of a normal likelihood, so that beside traffic that changes the numbers by
         chance a difference counts for less, and so does an agreement.
         """
         known = np.isfinite(self.captured)
+        found: Floats = self._differences() + 2 * np.log(self._scales() / self._least_scale)[:, known].sum(axis=1)
+        return found
+
+    def _differences(self) -> Floats:
+        """Sum of the squared differences of a path's numbers from those of the capture."""
+        known = np.isfinite(self.captured)
+        squares = (((self.numbers - self.captured) / self._scales())[:, known]) ** 2
+        found: Floats = np.nan_to_num(squares.sum(axis=1), nan=np.inf)
+        return found
+
+    @property
+    def _least_scale(self) -> Floats:
+        """Differences that count as one where chance changes nothing."""
         counted = np.array([name == "retransmits" for name in _METRICS] * len(self.halves))
         roots = np.maximum(_COUNTED, _CLUSTERED * np.nan_to_num(self.captured))
-        least = np.where(counted, roots, _RELATIVE)
-        spread = np.array([self.spreads.get(_kind(path), np.zeros(len(least))) for path in self.paths])
-        scale = np.hypot(least, np.nan_to_num(spread))
-        terms = ((self.numbers - self.captured) / scale) ** 2 + 2 * np.log(scale / least)
-        found: Floats = np.nan_to_num(terms[:, known].sum(axis=1), nan=np.inf)
+        found: Floats = np.where(counted, roots, _RELATIVE)
+        return found
+
+    def _scales(self) -> Floats:
+        """Differences that count as one, for each path."""
+        nothing = np.zeros(len(self.captured))
+        spread = np.array([self.spreads.get(_kind(path), nothing) for path in self.paths])
+        found: Floats = np.hypot(self._least_scale, np.nan_to_num(spread))
         return found
 
 
