@@ -28,7 +28,7 @@ _TRAIN_COST = 8.0
 _MOST_IN_TRAIN = 800.0
 """Trains of a window, the cost of a train in segments, and the longest train on average, single segments included."""
 
-_GAIN_OF_BURSTS = 4.0
+_GAIN_OF_BURSTS = 5.0
 _GAIN_OF_EACH = 4.0
 """Speed of trains relative to single segments, of bursts of a host only, and with an algorithm that gets each ACK."""
 

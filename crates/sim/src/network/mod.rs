@@ -25,18 +25,18 @@
 //!
 //! **Trains.** At the resolution `train` a packet may stand for several consecutive segments of a flow, or for their ACKs
 //! (`packet`). It is handled when its last segment is, and carries the time by which the first is ahead of it. Everything that
-//! the last segment meets is exact, and nothing depends on the future, so the proof above holds for trains too. Between the
-//! two ends of a train the segments are taken to be evenly spaced, which a transmitter keeps: it sends them at its rate, or
-//! as they arrive (`link/train`). While a queue has packets, the order of the packets of several flows changes neither the
-//! departures of the transmitter nor the sum of the waits, so throughput and mean queue do not depend on the length of
-//! trains. What depends on it is which flow finds the queue full, and by how many segments the queue seems shorter, because
-//! the segments of a train are in it only when the last is: at most half of the trains under way. A train has therefore at
-//! most 1/256 of its flow's window, or 1/2048 if it has more than 128 segments, and all flows' trains together at most 1/100 of a queue (`spec/trains`). A train that does
-//! not fit into the queue is taken segment by segment. The random delays of hosts are drawn for each segment of a train, or for
-//! the last ones of a long train, which leaves at the mean of its segments' times. The bursts of segmentation offload leave
-//! together in any case, so each is a train if it is a small part of a steady window and of the queue. A sender that paces
-//! puts several of them into a train, in which each leaves when it would leave alone, and takes the ACKs of a train up to those
-//! that complete a burst. An algorithm that counts ACKs gets each of them.
+//! the last segment meets is exact, and nothing depends on the future, so the proof above holds for trains too. Between the two
+//! ends of a train the segments are taken to be evenly spaced, which a transmitter keeps: it sends them at its rate, or as they
+//! arrive (`link/train`). While a queue has packets, the order of the packets of several flows changes neither the departures
+//! of the transmitter nor the sum of the waits, so throughput and mean queue do not depend on the length of trains. What
+//! depends on it is which flow finds the queue full, and by how many segments the queue seems shorter, because the segments of
+//! a train are in it only when the last is: at most half of the trains under way. A train has therefore at most 1/256 of its
+//! flow's window, or 1/2048 if it has more than 128 segments, and all flows' trains together at most 1/100 of a queue
+//! (`spec/trains`). A train that does not fit into the queue is taken segment by segment. The random delays of hosts are drawn
+//! for each segment of a train, or for the last ones of a long train, which leaves at the mean of its segments' times. The
+//! bursts of segmentation offload leave together in any case, so each is a train if it is a small part of a steady window and
+//! of the queue. A sender that paces puts several of them into a train, in which each leaves when it would leave alone, and
+//! takes the ACKs of a train up to those that complete a burst. An algorithm that counts ACKs gets each of them.
 //! Slow start, recovery, an RTT as of a nearly full queue, any other queue discipline, random loss, jitter of links, an
 //! application, a log of events, an algorithm that needs something of each segment (`Needs`): single segments. `checks` runs
 //! parts of each such run in single segments too, and compares.

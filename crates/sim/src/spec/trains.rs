@@ -17,7 +17,7 @@ const TRAINS_PER_QUEUE: u64 = 100;
 const BURSTS_PER_QUEUE: u64 = 32;
 
 /// Trains that a sender may have: by default none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Allowed {
     /// Largest number of segments that wait for each other.
     pub waiting: u32,
@@ -25,6 +25,8 @@ pub(crate) struct Allowed {
     pub longest: u32,
     /// True if no other flow's segments meet these at a queue, so that it does not matter whose are dropped.
     pub alone: bool,
+    /// Lowest rate of the path's links, segments/s.
+    pub rate: f64,
 }
 
 impl Spec {
@@ -56,7 +58,9 @@ impl Spec {
         if longest < LEAST_IN_TRAIN {
             return Allowed::default();
         }
-        Allowed { waiting: if may_wait { share(TRAINS_PER_QUEUE) } else { 1 }, longest, alone: flows == 1 }
+        let waiting = if may_wait { share(TRAINS_PER_QUEUE) } else { 1 };
+        let bps = links().map(|link| link.rate_bps).min().unwrap_or(u64::MAX);
+        Allowed { waiting, longest, alone: flows == 1, rate: bps as f64 / (8 * bytes) as f64 }
     }
 }
 

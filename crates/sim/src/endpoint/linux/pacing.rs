@@ -43,7 +43,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    read!(is_active: bool, wake: Time, next: Time, last: Time, allowance: u32);
+    read!(is_active: bool, wake: Time, next: Time, last: Time, rate: f64, allowance: u32);
 
     /// Pacing of a sender whose algorithm needs it or does not.
     pub fn new(stack: &StackSpec, clock: Interrupts, needs: Needs) -> Self {

@@ -281,7 +281,8 @@ impl Sender {
     #[inline(always)]
     pub(super) fn note_round_of_trains(&mut self, begins: bool) {
         if begins && self.trains.are_allowed() {
-            self.trains.begin_round(self.stats.cwnd, self.latest_rtt());
+            let in_flight = f64::from(self.board.in_flight(self.next));
+            self.trains.begin_round(self.latest_rtt(), self.stats.cwnd, in_flight, self.pace.rate());
         }
     }
 

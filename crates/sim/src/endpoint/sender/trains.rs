@@ -12,8 +12,9 @@ use crate::time::Time;
 /// Length of trains after a recovery, relative to the usual.
 const SHARE_AFTER_RECOVERY: f64 = 1.0 / 16.0;
 
-/// Largest growth of a window in a round trip, relative to it, at which bursts may be trains: that of BBRv3 where it probes is
-/// an eighth. If the window doubles, as in slow start, single segments decide which flow's are lost.
+/// Largest growth of a window or a pacing rate in a round trip, relative to it, at which bursts may be trains: that of BBRv3's
+/// window where it probes is an eighth, and behind ProbeRTT its rate stays. If both double, as in slow start, single segments
+/// decide which flow's are lost.
 const MOST_GROWTH: f64 = 1.0 / 6.0;
 
 /// State of a sender's trains.
@@ -32,6 +33,14 @@ pub struct Trains {
     /// RTT at the beginning of this round trip, and its growth over the last one, s.
     rtt: f64,
     growth: f64,
+    /// Segments in flight at the beginning of this round trip.
+    flight: f64,
+    /// RTT at the beginning of this round trip without the segments that were in flight then, and its growth, s: the part of
+    /// the other flows in the queue, if it is not empty.
+    others: f64,
+    growth_of_others: f64,
+    /// Pacing rate at the beginning of this round trip, segments/s.
+    pace: f64,
     /// Number of ACKs that the one at hand stands for, and time by which the RTT of the first is shorter, s.
     pub(super) acks: u32,
     pub(super) shorter_rtt: f64,
@@ -45,6 +54,10 @@ pub struct Trains {
 const NEARLY_FULL: f64 = 0.99;
 const ROUNDS_AHEAD: f64 = 2.0;
 
+/// Smallest number of trains in what a queue grows by in a round trip, while it is nearly full. Single segments in their place
+/// are a fifth of a CUBIC flow beside BBRv3, whose probes lengthen the queue (10 Gbit/s x 300 ms, 1 BDP).
+const TRAINS_PER_GROWTH: f64 = 256.0;
+
 impl Default for Trains {
     fn default() -> Self {
         Self {
@@ -56,6 +69,10 @@ impl Default for Trains {
             nearly_full: f64::INFINITY,
             rtt: 0.0,
             growth: 0.0,
+            flight: 0.0,
+            others: 0.0,
+            growth_of_others: 0.0,
+            pace: 0.0,
             acks: 1,
             shorter_rtt: 0.0,
             are_led: false,
@@ -99,19 +116,38 @@ impl Trains {
         (self.share, self.is_steady) = (SHARE_AFTER_RECOVERY, false);
     }
 
-    /// Adapts the length of trains where a round trip begins with a window of `cwnd` segments and an RTT of `rtt`, s.
+    /// Adapts the length of trains where a round trip begins with an RTT of `rtt`, s, a window of `cwnd` segments, of which
+    /// `flight` are in flight, and a pacing rate of `pace` segments/s, which is not a number without pacing.
     #[inline(never)]
-    pub fn begin_round(&mut self, cwnd: f64, rtt: f64) {
+    pub fn begin_round(&mut self, rtt: f64, cwnd: f64, flight: f64, pace: f64) {
         (self.growth, self.rtt) = ((rtt - self.rtt).max(0.0), rtt);
+        let others = if self.allowed.alone { 0.0 } else { rtt - self.flight / self.allowed.rate };
+        (self.growth_of_others, self.others) = ((others - self.others).max(0.0), others);
+        self.flight = flight;
         self.share = (2.0 * self.share).min(1.0);
-        self.is_steady = cwnd - self.window <= cwnd * MOST_GROWTH;
-        self.window = cwnd;
+        let is_steady = |before: f64, now: f64| now - before <= now * MOST_GROWTH;
+        self.is_steady = is_steady(self.window, cwnd) || is_steady(self.pace, pace);
+        (self.window, self.pace) = (cwnd, pace);
     }
 
     /// True if an RTT of `rtt`, s, shows a queue that will soon be nearly as long as at the last loss.
     #[inline]
     pub fn nears_loss(&self, rtt: f64) -> bool {
         rtt + ROUNDS_AHEAD * self.growth >= self.nearly_full
+    }
+
+    /// Largest train near a loss, segments: a small part of what the queue grows by in a round trip, and so of what is lost.
+    #[inline]
+    pub fn most_near_loss(&self) -> f64 {
+        self.growth * self.allowed.rate / TRAINS_PER_GROWTH
+    }
+
+    /// The same for a sender that paces and has a window of `cwnd` segments: its own part of the queue ends where the window is
+    /// full, so that a queue which BBR fills by probing is not taken for one that grows on.
+    #[inline]
+    pub fn nears_loss_within(&self, rtt: f64, cwnd: f64) -> bool {
+        let most = self.others + ROUNDS_AHEAD * self.growth_of_others + cwnd / self.allowed.rate;
+        self.nears_loss(rtt) && most >= self.nearly_full
     }
 
     /// True if segments wait.

@@ -198,12 +198,12 @@ impl Sender {
     /// a window that overshoots to twice what the path holds has exactly that after its reduction.
     fn share_of_window(&self) -> f64 {
         let cwnd = self.stats.cwnd;
-        if cwnd < self.algorithm.ssthresh() || self.trains.nears_loss(self.latest_rtt()) {
-            0.0
-        } else {
-            let most = (cwnd / TRAINS_PER_LARGE_WINDOW).max(LONG_TRAIN);
-            self.trains.share * (cwnd / TRAINS_PER_WINDOW).min(most)
+        if cwnd < self.algorithm.ssthresh() {
+            return 0.0;
         }
+        let most = (cwnd / TRAINS_PER_LARGE_WINDOW).max(LONG_TRAIN);
+        let usual = self.trains.share * (cwnd / TRAINS_PER_WINDOW).min(most);
+        if self.trains.nears_loss(self.latest_rtt()) { usual.min(self.trains.most_near_loss()) } else { usual }
     }
 
     /// RTT of the latest ACK, s.
@@ -225,13 +225,19 @@ impl Sender {
         worthwhile(most.min(self.trains.longest()))
     }
 
+    /// True if no segment before waits for its departure at `now`, so that the next one leaves after its own random delay, and
+    /// not with the latest before it. Only such a segment has an RTT near the smallest, for which BBR waits.
+    fn is_host_idle(&self, now: Time) -> bool {
+        self.departures.is_jittered() && self.departures.last() < now
+    }
+
     /// Largest train of a sender that paces, segments: bursts of `burst` segments that leave at the pacing rate, or fewer
     /// segments than a burst has if there is none.
     fn paced_train(&self, burst: u32) -> u32 {
         if !self.trains.is_steady {
             return 0;
         }
-        if self.trains.nears_loss(self.latest_rtt()) {
+        if self.trains.nears_loss_within(self.latest_rtt(), self.stats.cwnd) {
             return self.burst_near_loss(burst);
         }
         let most = ((self.stats.cwnd / PACED_TRAINS_PER_WINDOW) as u32).min(self.trains.longest());
@@ -249,11 +255,12 @@ impl Sender {
     pub(super) fn due_with_others(&mut self, room: u32, now: Time) -> Time {
         let burst = self.burst();
         let bursts = self.paced_train(burst).min(room) / burst.max(1);
-        if bursts < 2 || !self.is_plain_sailing() || !self.buffer.is_offloaded() {
+        let since = self.pace.next().max(now).min(self.trains.since());
+        if bursts < 2 || !self.is_plain_sailing() || !self.buffer.is_offloaded() || self.is_host_idle(since) {
             self.trains.end_wait(now);
             return self.pace.next();
         }
-        self.trains.wait_from(self.pace.next().max(now));
+        self.trains.wait_from(since);
         self.trains.since() + Time(self.pace.time_of(burst).0 * u64::from(bursts - 1))
     }
 
@@ -320,7 +327,7 @@ impl Sender {
         self.next = past;
         self.stats.totals.sent += u64::from(total);
         let most = if self.pace.is_active() {
-            self.paced_train(burst)
+            if self.is_host_idle(now.since(waited)) { 1 } else { self.paced_train(burst) }
         } else {
             ((2.0 * self.share_of_window()) as u32).max(self.part_of_burst(burst))
         };
