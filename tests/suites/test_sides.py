@@ -81,6 +81,20 @@ def test_a_backend_with_the_same_results_disagrees_in_nothing(folder: Path) -> N
     assert sides(found[:1]) == []
 
 
+def test_a_cell_in_trains_is_one_of_the_simulator_alone(folder: Path) -> None:
+    file = folder / "suite.toml"
+    text = file.read_text()
+    for rate in ("10", "20", "40"):
+        text = text.replace(f'rate = "{rate} Mbit/s"\nrtt', f'resolution = "segment"\nrate = "{rate} Mbit/s"\nrtt')
+    text = text.replace('quick = { rate = "5 Mbit/s" }', 'quick = { resolution = "train" }')
+    file.write_text(text.replace('duration = "4 s"', 'duration = "4 s"\nresolution = "{resolution}"'))
+    found = evaluate(["cubic"], folder, on=["sim", "same"], only=["use"], quick=True, store=Store(folder / "store"))
+    names = [[cell.case.cell.name for cell in one.outcome("use").cells] for one in found]
+    assert names == [["10 Mbit/s, 20 ms", "20 Mbit/s, 20 ms, in trains of segments"], ["10 Mbit/s, 20 ms"]]
+    assert [one.outcome("use").verdict for one in found] == ["pass", "pass"]
+    assert len(sides(found)[0].shared) == 1
+
+
 def test_the_command_says_disagreements_before_all_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [
         "evaluate", "cubic", "--suite", str(folder), "--store", str(folder / "store"), "--quick", "--on", "sim,lossy",

@@ -24,7 +24,7 @@ from elephan.scenario import Scenario, ScenarioError
 from elephan.suites import drawn
 from elephan.suites.cases import Case, quantity
 from elephan.suites.schema import FORCES
-from elephan.suites.suite import Subject, Suite, criteria_of
+from elephan.suites.suite import Cell, Subject, Suite, criteria_of
 
 LATER_S = 600.0
 """Wall time for the runs with sixteen and thirty-two seeds if no budget is stated, seconds."""
@@ -114,9 +114,14 @@ class Schedule:
         return [
             Case(self.suite, criterion, criterion.id, cell, subject)
             for criterion in criteria_of(self.suite)
-            for cell in self.suite.cells(criterion.experiment, quick=self.quick)
+            for cell in self._cells(criterion.experiment)
             for subject in self.subjects
         ]
+
+    def _cells(self, experiment: str) -> list[Cell]:
+        """Cells of an experiment. Those in trains of segments, which only the simulator has, are left out elsewhere."""
+        cells = self.suite.cells(experiment, quick=self.quick)
+        return [cell for cell in cells if self.bench.on == "sim" or cell.values.get("resolution") != "train"]
 
     def _refusal(self, case: Case) -> str:
         """The reason why the algorithm or the backend cannot run a case, in one clause; empty if they can.
@@ -245,7 +250,7 @@ class Schedule:
             if not all(map(math.isfinite, [*values, *baseline])):
                 nothing = Interval(math.nan, math.nan, math.nan, INFINITE)
                 return Compared("not_settled", nothing, 0.0, len(values), INFINITE)
-            cells = len(self.suite.cells(case.criterion.experiment, quick=self.quick))
+            cells = len(self._cells(case.criterion.experiment))
             return compare(
                 values, baseline, better=case.criterion.direction, margin=case.criterion.same,
                 confidence=1 - (1 - confidence(self.looks)) / cells,

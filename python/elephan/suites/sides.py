@@ -57,10 +57,11 @@ class Sides:
         found = []
         for outcomes in zip(*(one.outcomes for one in self.evaluations), strict=True):
             criterion = outcomes[0].criterion
-            for cells in zip(*(outcome.cells for outcome in outcomes), strict=True):
-                judged = tuple(cell.judged for cell in cells if cell.judged is not None)
-                if len(judged) == len(cells):
-                    found.append(Difference(criterion.id, criterion.section, cells[0].case.cell.name, judged))
+            judged = [{one.case.cell.name: one.judged for one in outcome.cells if one.judged} for outcome in outcomes]
+            for name in judged[0]:
+                if all(name in of_backend for of_backend in judged):
+                    of_cell = tuple(of_backend[name] for of_backend in judged)
+                    found.append(Difference(criterion.id, criterion.section, name, of_cell))
         return found
 
     @cached_property

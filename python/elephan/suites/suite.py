@@ -154,8 +154,15 @@ class Suite:
 
 
 def _cell(name: str | None, values: dict[str, Any], point: dict[str, Any]) -> Cell:
-    shown = [name] if name is not None else [_shown(key, value) for key, value in values.items() if key != "duration"]
-    return Cell(", ".join([*shown, *(_shown(key, value) for key, value in point.items())]), values | point)
+    shown = [name] if name is not None else [_shown(key, value) for key, value in values.items() if key not in _APART]
+    shown += [_shown(key, value) for key, value in point.items()]
+    if values.get("resolution") == "train":
+        shown.append("in trains of segments")
+    return Cell(", ".join(shown), values | point)
+
+
+_APART = ("duration", "resolution")
+"""Values that a cell's name does not state as such."""
 
 
 def _shown(key: str, value: Any) -> str:
