@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.browsing import unpacked
 
-from elephan.report.figures import BarGroup, Curve, PairBar, PairBars, Panel, Traces, save, thinned
+from elephan.report.charts import BarChart, BarPanel, Bars
+from elephan.report.figures import Curve, Panel, Traces, save, thinned
 from elephan.web.living import packed
 
 WINDOWS = Traces(
@@ -26,35 +27,25 @@ WINDOWS = Traces(
     ),
     shaded=(0.1, 0.2, "measured"),
 )
-BARS = PairBars(
+BARS = BarChart(
     "bars",
     "Pairs",
     "Who wins.",
-    "|A|",
-    ("X", "Y"),
     (
-        BarGroup("Region 1", (0.0, 0.2), (PairBar("X", "Y", 0.1, 0.05, 0.3, "X leads"), PairBar("Y", "Y", -0.2))),
-        BarGroup("not placed", None, (PairBar("Y", "X", -0.5),)),
+        BarPanel("Region 1", "|A|", ("X › Y", "Y › Y"), (Bars("flow 1", (0.1, 0.2), notes=("X", "Y")),), (0.0, 0.2)),
+        BarPanel("not placed", "|A|", ("Y › X",), (Bars("flow 1", (0.5,)),), top=1.04),
     ),
+    columns=2,
 )
 
 
-def test_the_winner_is_taller_by_the_ratio_of_shares() -> None:
-    assert PairBar("X", "Y", 0.5).heights() == pytest.approx((0.5, 0.5 / 3))
-    assert PairBar("X", "Y", -0.5).heights() == pytest.approx((0.5 / 3, 0.5))
-    assert PairBar("X", "Y", 0.0).heights() == (0.0, 0.0)
-
-
-def test_each_pair_is_two_rectangles_with_the_pattern_of_its_series() -> None:
+def test_bars_stand_in_panels_with_their_expected_range() -> None:
     drawn = BARS.spec()
-    by_name = {trace["name"]: trace for trace in drawn["data"]}
-    assert len(by_name["X"]["x"]) == 2
-    assert len(by_name["Y"]["x"]) == 4
-    assert by_name["X"]["marker"]["pattern"]["shape"] != by_name["Y"]["marker"]["pattern"]["shape"]
-    assert by_name["X"]["y"][0] == pytest.approx(0.1)
-    assert by_name["X"]["error_y"]["array"][0] == pytest.approx(0.2)
-    assert len(drawn["layout"]["shapes"]) == 1
-    assert drawn["layout"]["xaxis"]["ticktext"] == ["X › Y", "Y › Y", "Y › X"]
+    (band,) = drawn["layout"]["shapes"]
+    assert (band["yref"], band["y0"], band["y1"]) == ("y", 0.0, 0.2)
+    assert drawn["layout"]["yaxis2"]["range"] == [0, 1.04]
+    assert drawn["layout"]["yaxis"]["domain"] == drawn["layout"]["yaxis2"]["domain"]
+    assert drawn["data"][0]["customdata"] == ["X", "Y"]
 
 
 def test_panels_have_axes_of_their_own_and_zoom_together() -> None:
@@ -67,12 +58,12 @@ def test_panels_have_axes_of_their_own_and_zoom_together() -> None:
 
 
 @pytest.mark.parametrize("figure", [WINDOWS, BARS], ids=["traces", "bars"])
-def test_figures_are_valid_json_for_the_page(figure: Traces | PairBars) -> None:
+def test_figures_are_valid_json_for_the_page(figure: Traces | BarChart) -> None:
     assert unpacked(packed(figure.spec()))["data"]
 
 
 @pytest.mark.parametrize("figure", [WINDOWS, BARS], ids=["traces", "bars"])
-def test_print_figures_have_units_and_the_same_bytes_every_time(figure: Traces | PairBars, tmp_path: Path) -> None:
+def test_print_figures_have_units_and_the_same_bytes_every_time(figure: Traces | BarChart, tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     first = save(figure, tmp_path)
     second = save(figure, tmp_path / "again")

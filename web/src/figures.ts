@@ -2,8 +2,8 @@
 // that hides series. The specification is the one from which the figures for print are drawn.
 
 import uPlot from "uplot";
-import { barEnds, colorOf, mark, pattern, readable, shape, traces, type Canvas } from "./marks";
-import { formatted, panels, plain, positions, tick, told, type Panel, type Spec, type Trace } from "./spec";
+import { barEnds, colorOf, mark, readable, shape, traces, type Canvas } from "./marks";
+import { formatted, panels, positions, tick, told, type Panel, type Spec, type Trace } from "./spec";
 import { style } from "./theme";
 
 type Range = [number, number];
@@ -39,7 +39,7 @@ class Plot {
     this.plot = new uPlot(
       {
         width: Math.max(160, place.clientWidth), height, legend: { show: false },
-        padding: [panel.notes.length ? 36 : 8, 12, 0, 0],
+        padding: [8, 12, 0, 0],
         cursor: { sync: { key }, points: { show: false }, drag: { x: true, y: !this.dense, uni: 24, setScale: false } },
         scales: {
           x: { time: false, distr: this.log.x ? 3 : 1, dir: panel.x.autorange === "reversed" ? -1 : 1, range: () => figure.range(this, "x") },
@@ -130,26 +130,6 @@ class Plot {
     for (const one of this.panel.shapes) shape(to, one);
     traces(to, this.panel, this.figure.hidden);
     plot.ctx.restore();
-    plot.ctx.save();
-    plot.ctx.font = `600 ${12 * ratio}px system-ui, sans-serif`;
-    plot.ctx.textAlign = "center";
-    plot.ctx.textBaseline = "bottom";
-    plot.ctx.fillStyle = style("--ink");
-    this.say(to);
-    plot.ctx.restore();
-  }
-
-  /** Writes the notes above the panel, those that would cover their neighbor a line higher. */
-  private say({ context, area: [left, top, wide], ratio, x }: Canvas): void {
-    const ends = [-Infinity, -Infinity];
-    for (const note of this.panel.notes) {
-      const text = plain(note.text);
-      const half = context.measureText(text).width / 2;
-      const at = Math.min(Math.max(x(note.x), left + half), left + wide - half);
-      const row = at - half > ends[0]! + 4 * ratio ? 0 : 1;
-      ends[row] = at + half;
-      context.fillText(text, at, top - (4 + 14 * row) * ratio);
-    }
   }
 
   private selected(plot: uPlot): void {
@@ -330,11 +310,6 @@ class Figure {
     context.strokeStyle = context.fillStyle = color;
     if (trace.type === "bar") {
       context.fillRect(4 * ratio, 0, 14 * ratio, 12 * ratio);
-      const hatch = pattern(context, trace.marker?.pattern?.shape ?? "", ratio);
-      if (hatch) {
-        context.fillStyle = hatch;
-        context.fillRect(4 * ratio, 0, 14 * ratio, 12 * ratio);
-      }
       return;
     }
     if (trace.mode?.includes("lines")) {

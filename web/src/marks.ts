@@ -232,57 +232,27 @@ function texts(to: Canvas, trace: Trace, xs: (number | null)[], ys: (number | nu
 
 /** Left and right end of each bar of a trace. */
 export function barEnds(trace: Trace, panel: Panel, position: number, count: number): [number, number][] {
-  const width = trace.width ?? 0.8 / count;
+  const width = 0.8 / count;
   return positions(trace, "x", panel).map((x) => {
-    const middle = trace.width === undefined ? x! - 0.4 + width * (position + 0.5) : x!;
+    const middle = x! - 0.4 + width * (position + 0.5);
     return [middle - width / 2, middle + width / 2];
   });
 }
 
 function barsOf(to: Canvas, trace: Trace, panel: Panel, position: number, count: number): void {
   const { context } = to;
-  const color = colorOf(trace);
   const ends = barEnds(trace, panel, position, count);
   context.save();
-  context.fillStyle = color;
-  const hatch = pattern(context, trace.marker?.pattern?.shape ?? "", to.ratio);
+  context.fillStyle = colorOf(trace);
   const zero = to.y(0);
   ends.forEach(([left, right], i) => {
     const y = trace.y[i];
     if (typeof y !== "number") return;
-    const box = [to.x(left), to.y(y), Math.max(1, to.x(right) - to.x(left) - to.ratio), zero - to.y(y)] as const;
-    context.fillStyle = color;
-    context.fillRect(...box);
-    if (hatch) {
-      context.fillStyle = hatch;
-      context.fillRect(...box);
-    }
+    context.fillRect(to.x(left), to.y(y), Math.max(1, to.x(right) - to.x(left) - to.ratio), zero - to.y(y));
   });
   context.strokeStyle = to.ink;
   whiskers(to, ends.map(([left, right]) => (left + right) / 2), trace.y as (number | null)[], trace.error_y, "y");
   context.restore();
-}
-
-/** A pattern that tells a series without its color. */
-export function pattern(context: CanvasRenderingContext2D, kind: string, ratio: number): CanvasPattern | null {
-  if (!kind) return null;
-  const size = Math.round(6 * ratio);
-  const tile = Object.assign(document.createElement("canvas"), { width: size, height: size });
-  const on = tile.getContext("2d")!;
-  on.strokeStyle = on.fillStyle = isDark() ? "rgba(0,0,0,0.65)" : "rgba(255,255,255,0.75)";
-  on.lineWidth = ratio;
-  const line = (x0: number, y0: number, x1: number, y1: number) => {
-    on.beginPath();
-    on.moveTo(x0 * size, y0 * size);
-    on.lineTo(x1 * size, y1 * size);
-    on.stroke();
-  };
-  if ("/x".includes(kind)) [-1, 0, 1].forEach((k) => line(k - 0.1, 1.1, k + 1.1, -0.1));
-  if ("\\x".includes(kind)) [-1, 0, 1].forEach((k) => line(k - 0.1, -0.1, k + 1.1, 1.1));
-  if ("-+".includes(kind)) line(0, 0.5, 1, 0.5);
-  if ("|+".includes(kind)) line(0.5, 0, 0.5, 1);
-  if (kind === ".") on.fillRect(size * 0.35, size * 0.35, size * 0.35, size * 0.35);
-  return context.createPattern(tile, "repeat");
 }
 
 const mixed = (scale: [number, string][], part: number) => {

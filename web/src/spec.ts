@@ -40,12 +40,8 @@ export interface Trace {
   fill?: string;
   fillcolor?: string;
   opacity?: number;
-  width?: number;
   line?: { width?: number; color?: string; dash?: string; shape?: string };
-  marker?: {
-    symbol?: string; size?: number; color?: string; line?: { color?: string; width?: number };
-    pattern?: { shape: string };
-  };
+  marker?: { symbol?: string; size?: number; color?: string; line?: { color?: string; width?: number } };
   error_x?: Whiskers;
   error_y?: Whiskers;
 }
@@ -68,7 +64,6 @@ export interface Panel {
   x: Axis;
   y: Axis;
   title: string;
-  notes: Note[];
   shapes: Shape[];
   traces: Trace[];
   /** Texts of the axes of words; empty for an axis of numbers. */
@@ -93,7 +88,6 @@ export function panels(spec: Spec): { panels: Panel[]; columns: number } {
     return {
       suffix, x, y, traces,
       title: plain(notes.find((note) => note.xref === "paper" && note.x === left && note.y === top)?.text ?? ""),
-      notes: notes.filter((note) => note.xref === undefined),
       shapes: (layout.shapes ?? []).filter((shape) => shape.yref.split(" ")[0] === `y${suffix}`),
       words: { x: words("x"), y: words("y") },
     };

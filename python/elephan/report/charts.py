@@ -129,6 +129,7 @@ class Bars:
         low: lower ends of the intervals over replicates; empty without intervals.
         high: upper ends.
         color: index into :data:`~elephan.report.figures.COLORS`.
+        notes: texts beside the pointer; by default the group and the value.
     """
 
     name: str
@@ -136,6 +137,7 @@ class Bars:
     low: Values = ()
     high: Values = ()
     color: int = 0
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, bars: Sequence[Reach | None], color: int = 0) -> Bars:
@@ -146,32 +148,53 @@ class Bars:
 
 @dataclass(frozen=True)
 class BarPanel:
-    """One part of a bar chart: groups from left to right, with one bar for each series."""
+    """One part of a bar chart: groups from left to right, with one bar for each series.
+
+    Attributes:
+        title: title of the panel; may be empty.
+        y_label: label of the y axis, with its unit.
+        groups: names of the groups.
+        series: series, in the order of the legend.
+        band: range of the expected values, which is shaded; ``None`` without an expectation.
+        top: upper end of the y axis; ``None`` for that of the values.
+    """
 
     title: str
     y_label: str
     groups: tuple[str, ...]
     series: tuple[Bars, ...]
+    band: tuple[float, float] | None = None
+    top: float | None = None
+
+
+_UPRIGHT = 75
+"""Letters of the groups' names in a row of panels above which the names are written upwards in print."""
 
 
 @dataclass(frozen=True)
 class BarChart(Figure):
-    """Bars in groups, in panels below one another."""
+    """Bars in groups, in panels in rows."""
 
     panels: tuple[BarPanel, ...]
+    columns: int = 1
 
     def spec(self) -> dict[str, Any]:
         """Bar traces; a series that is in several panels has one entry in the legend."""
-        layout, data = _layout([(panel.title, "", panel.y_label) for panel in self.panels]), []
+        layout, data = _layout([(panel.title, "", panel.y_label) for panel in self.panels], self.columns), []
         layout["barmode"] = "group"
         named: set[str] = set()
+        upright = self.columns * max(sum(map(len, panel.groups)) for panel in self.panels) > _UPRIGHT
         for number, panel in enumerate(self.panels):
             suffix = suffix_of(number)
+            layout[f"xaxis{suffix}"] |= {"tickangle": -90} if upright else {}
+            layout[f"yaxis{suffix}"] |= {"range": [0, panel.top]} if panel.top is not None else {}
+            layout["shapes"] += [_expected(*panel.band, len(panel.groups), suffix)] if panel.band else []
             data += [
                 _named(bars.name, named) | {
                     "type": "bar", "x": list(panel.groups), "y": list(bars.values), "xaxis": f"x{suffix}",
                     "yaxis": f"y{suffix}", "marker": {"color": COLORS[bars.color]},
-                    "error_y": error(bars.values, bars.low, bars.high), "hovertemplate": "%{x}: %{y:.4g}",
+                    "error_y": error(bars.values, bars.low, bars.high), "customdata": list(bars.notes),
+                    "hovertemplate": "%{customdata}" if bars.notes else "%{x}: %{y:.4g}",
                 }
                 for bars in panel.series
             ]  # fmt: skip
@@ -264,10 +287,17 @@ def _border(x: float, suffix: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _layout(panels: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
-    """Axes of panels below one another, and a legend above them."""
-    legend = {"orientation": "h", "y": 1 + 30 / (_ROW_PX * len(panels)), "yanchor": "bottom", "x": 0}
-    return stacked(panels, _ROW_PX, _EXTRA_PX) | {"legend": legend, "margin": {"t": 110, "b": 60}}
+def _expected(low: float, high: float, groups: int, suffix: str) -> dict[str, Any]:
+    """A shaded range of values behind all groups of a panel."""
+    return {
+        "type": "rect", "xref": f"x{suffix}", "yref": f"y{suffix}", "x0": -0.5, "x1": groups - 0.5, "y0": low,
+        "y1": high, "fillcolor": "rgba(128,128,128,0.18)", "line": {"width": 0}, "layer": "below",
+    }  # fmt: skip
+
+
+def _layout(panels: Sequence[tuple[str, str, str]], columns: int = 1) -> dict[str, Any]:
+    """Axes of panels in rows."""
+    return stacked(panels, _ROW_PX, _EXTRA_PX, columns)
 
 
 @dataclass(frozen=True)

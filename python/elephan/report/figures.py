@@ -1,15 +1,15 @@
 """Figures as data, from one specification: ``web/src/figures.ts`` draws it on the screen, zoomable, and
 :mod:`elephan.report.printed` for print, as PDF and SVG.
 
-The module depends neither on runs nor on papers. Colors (Okabe and Ito) and patterns distinguish series for readers
-without color vision.
+The module depends neither on runs nor on papers. The colors (Okabe and Ito) distinguish series for readers without
+color vision.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MplFigure
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#7f7f7f", "#b8a800", "#8c564b")
-PATTERNS = ("/", "x", ".", "-", "\\", "|", "+", "")
 Values = Sequence[float | None]
 
 
@@ -199,152 +198,6 @@ def _line(curve: Curve, suffix: str) -> dict[str, Any]:
         "type": "scatter", "mode": "lines", "name": curve.name, "x0": curve.start, "dx": curve.step,
         "y": list(curve.values), "line": _stroke(curve), "xaxis": f"x{suffix}",
         "yaxis": f"y{suffix}", "legend": f"legend{suffix}", "hovertemplate": "%{x:.1f} s: %{y:,.0f}",
-    }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PairBar:
-    """Two rectangles that show the difference between the shares of two flows.
-
-    Attributes:
-        first: name of flow 1's series.
-        second: name of flow 2's series.
-        value: difference of the shares; positive if flow 1 has the larger share.
-        low: lower end of the interval of ``value`` over replicates; ``None`` without an interval.
-        high: upper end.
-        note: text of the tooltip.
-    """
-
-    first: str
-    second: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-    note: str = ""
-
-    def heights(self) -> tuple[float, float]:
-        """Heights of the two rectangles. The height of the flow with the larger share is A, the absolute value of the
-        difference; the height of the other flow is A (1 - A)/(1 + A)."""
-        top = abs(self.value)
-        other = top * (1 - top) / (1 + top)
-        return (top, other) if self.value >= 0 else (other, top)
-
-
-@dataclass(frozen=True)
-class BarGroup:
-    """A group of pairs.
-
-    Attributes:
-        title: title of the group.
-        band: range of the expected values; ``None`` without an expectation.
-        bars: bars, in order.
-    """
-
-    title: str
-    band: tuple[float, float] | None
-    bars: tuple[PairBar, ...]
-
-
-@dataclass(frozen=True)
-class PairBars(Figure):
-    """Groups of pairs side by side; each pair is drawn as two rectangles, each with the pattern of its series.
-
-    Attributes:
-        y_label: label of the y axis, with its unit.
-        series: names in the order of colors and patterns.
-        groups: groups, from left to right.
-        lines: values at which a horizontal line is drawn.
-    """
-
-    y_label: str
-    series: tuple[str, ...]
-    groups: tuple[BarGroup, ...]
-    lines: tuple[float, ...] = ()
-
-    def _placed(self) -> list[tuple[BarGroup, float, float, list[tuple[PairBar, float]]]]:
-        """Each group with its left and right end, and the center of each of its bars."""
-        placed = []
-        position = 0.0
-        for group in self.groups:
-            centers = [(bar, position + 0.5 + i) for i, bar in enumerate(group.bars)]
-            end = position + len(group.bars)
-            placed.append((group, position, end, centers))
-            position = end + 0.8
-        return placed
-
-    def spec(self) -> dict[str, Any]:
-        """One bar trace for each series, with its pattern."""
-        rectangles: dict[str, dict[str, list[Any]]] = {
-            name: {"x": [], "y": [], "text": [], "up": [], "down": []} for name in self.series
-        }
-        ticks: list[float] = []
-        labels: list[str] = []
-        layout: dict[str, Any] = {
-            "height": 560, "barmode": "overlay", "bargap": 0, "annotations": [], "shapes": [],
-            "margin": {"l": 64, "r": 16, "t": 96, "b": 150}, "legend": {"y": 1.1, "yanchor": "bottom"},
-        }  # fmt: skip
-        for group, left, right, centers in self._placed():
-            layout["annotations"].append(_group_title(group.title, (left + right) / 2))
-            if group.band:
-                layout["shapes"].append(_band(left, right, group.band))
-            for bar, center in centers:
-                ticks.append(center)
-                labels.append(f"{bar.first} › {bar.second}")
-                for side, (name, height) in enumerate(zip((bar.first, bar.second), bar.heights(), strict=True)):
-                    row = rectangles[name]
-                    row["x"].append(round(center - 0.2 + 0.4 * side, 3))
-                    row["y"].append(round(height, 4))
-                    row["text"].append(bar.note)
-                    up, down = _whisker(bar, winner=(bar.value >= 0) == (side == 0))
-                    row["up"].append(up)
-                    row["down"].append(down)
-        layout["shapes"] += [_level(line) for line in self.lines]
-        layout["xaxis"] = {
-            "tickvals": ticks, "ticktext": labels, "tickangle": -90, "showgrid": False, "zeroline": False,
-        }  # fmt: skip
-        layout["yaxis"] = {"title": {"text": self.y_label}, "range": [0, 1.04], "tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]}
-        data = [_bar_trace(name, position, rectangles[name]) for position, name in enumerate(self.series)]
-        return {"data": data, "layout": layout}
-
-
-def _whisker(bar: PairBar, *, winner: bool) -> tuple[float, float]:
-    """Distances from the winner's rectangle to the ends of the interval over replicates, below and above."""
-    if not winner or bar.low is None or bar.high is None:
-        return 0.0, 0.0
-    ends = [abs(bar.low), abs(bar.high), *([0.0] if bar.low < 0 < bar.high else [])]
-    top = abs(bar.value)
-    return max(0.0, round(max(ends) - top, 4)), max(0.0, round(top - min(ends), 4))
-
-
-def _group_title(text: str, x: float) -> dict[str, Any]:
-    return {"text": f"<b>{text}</b>", "x": x, "y": 1.02, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-
-
-def _band(left: float, right: float, band: tuple[float, float]) -> dict[str, Any]:
-    return {
-        "type": "rect", "xref": "x", "yref": "y", "x0": left, "x1": right, "y0": band[0], "y1": band[1],
-        "fillcolor": "rgba(128,128,128,0.18)", "line": {"width": 0}, "layer": "below",
-    }  # fmt: skip
-
-
-def _level(y: float) -> dict[str, Any]:
-    line = {"width": 0.6, "color": "rgba(128,128,128,0.6)"}
-    return {"type": "line", "xref": "x domain", "yref": "y", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line,
-            "layer": "below"}  # fmt: skip
-
-
-def _bar_trace(name: str, position: int, row: Mapping[str, list[Any]]) -> dict[str, Any]:
-    return {
-        "type": "bar", "name": name, "x": row["x"], "y": row["y"], "width": 0.4, "customdata": row["text"],
-        "hovertemplate": "%{customdata}<extra></extra>",
-        "marker": {
-            "color": COLORS[position], "line": {"width": 0.6, "color": COLORS[position]},
-            "pattern": {"shape": PATTERNS[position], "fillmode": "overlay", "size": 6, "solidity": 0.35},
-        },
-        "error_y": {
-            "type": "data", "symmetric": False, "array": row["up"], "arrayminus": row["down"], "thickness": 1,
-            "width": 3,
-        },
     }  # fmt: skip
 
 

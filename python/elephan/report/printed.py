@@ -32,7 +32,6 @@ _MARKERS = {
     "x": "x", "cross-thin-open": "+", "star": "*", "hexagon": "h",
 }  # fmt: skip
 _DASHES = {"dash": "--", "dot": ":", "dashdot": "-."}
-_HATCHES = {"/": "///", "x": "xxx", ".": "...", "-": "---", "\\": "\\\\\\", "|": "|||", "+": "+++", "": ""}
 
 
 def drawn(spec: Spec, size: tuple[float, float] | None = None, *, title: str = "", notebook: bool = False) -> MplFigure:
@@ -126,7 +125,7 @@ def _draw(ax: Axes, spec: Spec, suffix: str) -> None:
         if trace["type"] == "heatmap":
             _heat(ax, trace)
         elif trace["type"] == "bar":
-            _bar(ax, trace, bars.index(trace), 1 if "width" in trace else len(bars))
+            _bar(ax, trace, bars.index(trace), len(bars))
         elif trace.get("fill") == "tonexty":
             _band(ax, traces[i - 1], trace)
         elif trace.get("fill") != "none":
@@ -139,10 +138,7 @@ def _draw(ax: Axes, spec: Spec, suffix: str) -> None:
     if any(trace.get("mode") == "lines" and "fill" not in trace for trace in traces) and "type" not in x:
         ax.margins(x=0)
     for note in layout.get("annotations", []):
-        if "xref" not in note:
-            ax.text(note["x"], note["y"], _plain(note["text"]), transform=ax.get_xaxis_transform(), ha="center",
-                    va="bottom", fontsize="x-small")  # fmt: skip
-        elif (note["x"], note["y"]) == (x.get("domain", (0, 1))[0], y.get("domain", (0, 1))[1]):
+        if (note["x"], note["y"]) == (x.get("domain", (0, 1))[0], y.get("domain", (0, 1))[1]):
             ax.set_title(_plain(note["text"]), fontsize="small", loc="left")
     if f"legend{suffix}" in layout and any("legend" in trace for trace in traces):
         ax.legend(fontsize="x-small", loc="upper right")
@@ -219,17 +215,13 @@ def _band(ax: Axes, below: Spec, above: Spec) -> None:
 
 
 def _bar(ax: Axes, trace: Spec, position: int, count: int) -> None:
-    width = trace.get("width", 0.8 / count)
-    groups = trace["x"] if any(isinstance(place, str) for place in trace["x"]) else None
-    middles = [i - 0.4 + width * (position + 0.5) for i in range(len(groups))] if groups else trace["x"]
-    marker = trace["marker"]
+    width = 0.8 / count
+    middles = [i - 0.4 + width * (position + 0.5) for i in range(len(trace["x"]))]
     ax.bar(
-        middles, _known(trace["y"]), width=width, color=marker["color"], edgecolor="white", linewidth=0.3,
-        hatch=_HATCHES[marker.get("pattern", {}).get("shape", "")], yerr=_whiskers(trace.get("error_y")),
-        error_kw={"elinewidth": 0.6, "capsize": 0}, label=trace["name"],
+        middles, _known(trace["y"]), width=width, color=trace["marker"]["color"], edgecolor="white", linewidth=0.3,
+        yerr=_whiskers(trace.get("error_y")), error_kw={"elinewidth": 0.6, "capsize": 0}, label=trace["name"],
     )  # fmt: skip
-    if groups:
-        ax.set_xticks(range(len(groups)), groups)
+    ax.set_xticks(range(len(trace["x"])), trace["x"])
 
 
 def _heat(ax: Axes, trace: Spec) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from elephan.evaluation.evidence import Evidence
@@ -11,7 +11,8 @@ from elephan.papers.claims import ClaimSet
 from elephan.papers.loading import claims
 from elephan.papers.weigle2006.measure import REGIONS, boundaries, certain_regions
 from elephan.papers.weigle2006.setup import LATE_S, MEASURE_S, PAIRS, TITLES, Pair, Setup
-from elephan.report.figures import BarGroup, Figure, PairBar, PairBars, Panel, Traces
+from elephan.report.charts import BarChart, BarPanel, Bars
+from elephan.report.figures import Figure, Panel, Traces
 from elephan.report.series import flow_curve
 
 CAPTIONS = {
@@ -64,45 +65,67 @@ def _panels(runs: Evidence, setup: Setup, cases: Sequence[tuple[Pair, int]]) -> 
         yield Panel(f"{TITLES[pair[0]]} and {TITLES[pair[1]]}, {start}", "cwnd (segments)", curves)
 
 
-def _asymmetry(runs: Evidence, setup: Setup, stated: ClaimSet) -> PairBars | None:
+def _asymmetry(runs: Evidence, setup: Setup, stated: ClaimSet) -> BarChart | None:
     placed = certain_regions(stated)
     known = runs.of_each({pair: setup.scenario(pair) for pair in PAIRS}, "asymmetry")
     values = {pair: sorted(one.sample) for pair, one in known.items()}
     if not values:
         return None
     between = boundaries([median(map(abs, found)) for found in values.values()], setup.regions)
-    groups: dict[int, list[PairBar]] = {number: [] for number in range(1, REGIONS + 2)}
-    for pair, found in values.items():
-        groups[placed.get(pair, REGIONS + 1)].append(_bar(pair, found, placed.get(pair), between))
+    groups: dict[int, list[Pair]] = {number: [] for number in range(1, REGIONS + 2)}
+    for pair in sorted(values, key=lambda pair: abs(median(values[pair]))):
+        groups[placed.get(pair, REGIONS + 1)].append(pair)
     edges = [0.0, *between, 1.0]
-    return PairBars(
+    return BarChart(
         id="figure2",
         title="Figure 2: asymmetry of the ordered pairs, by the paper's regions",
-        caption="Each experiment has two rectangles, flow 1 on the left and flow 2 on the right. The taller rectangle "
-        "belongs to the flow with the larger share, and its height is |A|. Experiments are grouped by the "
-        "paper's region. The gray band is the range of our experiments in that region: if the taller rectangle "
-        "ends in the band, our region is the paper's region. The paper states no region for the last experiments.",
-        y_label="|A|, median over seeds",
-        series=tuple(TITLES.values()),
-        groups=tuple(
-            BarGroup(
+        caption="Each experiment has two bars, one of each flow. The taller bar belongs to the flow with the larger "
+        "share, and its height is |A|. Experiments are grouped by the paper's region. The gray band is the range of "
+        "our experiments in that region: if the taller bar ends in the band, our region is the paper's region. The "
+        "paper states no region for the last experiments.",
+        panels=tuple(
+            BarPanel(
                 f"Region {number}" if number <= REGIONS else "not placed",
+                "|A|, median over seeds",
+                tuple(f"{TITLES[first]} › {TITLES[second]}" for first, second in pairs),
+                _bars({pair: values[pair] for pair in pairs}, placed, between),
                 (edges[number - 1], edges[number]) if between and number <= REGIONS else None,
-                tuple(sorted(bars, key=lambda bar: abs(bar.value))),
+                top=1.04,
             )
-            for number, bars in groups.items()
-            if bars
+            for number, pairs in groups.items()
+            if pairs
         ),
-        lines=tuple(between),
+        columns=3,
     )
 
 
-def _bar(pair: Pair, values: Sequence[float], published: int | None, between: Sequence[float]) -> PairBar:
-    """The bar of a pair; ``values`` are the asymmetries of the pair's replicates, in ascending order."""
-    middle = median(values)
+def _bars(
+    values: Mapping[Pair, Sequence[float]], placed: Mapping[Pair, int], between: Sequence[float]
+) -> tuple[Bars, ...]:
+    """The bars of both flows: |A| for the flow with the larger share, |A| (1 - |A|)/(1 + |A|) for the other.
+
+    ``values`` are the asymmetries of each pair's replicates, in ascending order.
+    """
+    notes = tuple(_note(pair, found, placed.get(pair), between) for pair, found in values.items())
+    bars = []
+    for flow, name in enumerate(("flow 1", "flow 2")):
+        heights, low, high = [], [], []
+        for found in values.values():
+            middle = median(found)
+            top = abs(middle)
+            larger = (middle >= 0) == (flow == 0)
+            heights.append(round(top if larger else top * (1 - top) / (1 + top), 4))
+            ends = [*map(abs, found), *([0.0] if found[0] < 0 < found[-1] else [])] if larger else heights[-1:]
+            low.append(min(ends))
+            high.append(max(ends))
+        bars.append(Bars(name, heights, low, high, flow, notes))
+    return tuple(bars)
+
+
+def _note(pair: Pair, values: Sequence[float], published: int | None, between: Sequence[float]) -> str:
+    """The text beside the pointer: the asymmetry, its range over the seeds, and both regions."""
     ours = f"Region {bisect(between, median(map(abs, values))) + 1}" if between else "Region unknown"
     paper = f"Region {published}" if published else "not placed"
     spread = f" ({values[0]:+.3f} to {values[-1]:+.3f} over {len(values)} seeds)" if len(values) > 1 else ""
-    note = f"{TITLES[pair[0]]}, then {TITLES[pair[1]]}<br>A = {middle:+.3f}{spread}<br>ours {ours}, paper {paper}"
-    low, high = (values[0], values[-1]) if len(values) > 1 else (None, None)
-    return PairBar(TITLES[pair[0]], TITLES[pair[1]], middle, low, high, note)
+    titles = f"{TITLES[pair[0]]}, then {TITLES[pair[1]]}"
+    return f"{titles}<br>A = {median(values):+.3f}{spread}<br>ours {ours}, paper {paper}"
